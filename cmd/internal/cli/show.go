@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/toolfabric/toolfabric/cmd/internal/term"
+	"github.com/toolfabric/toolfabric/coordinator/client"
+	"github.com/toolfabric/toolfabric/protocol"
+)
+
+func (a *app) parkedShow(ctx context.Context, id string) error {
+	l, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	p, err := l.client.FindParked(ctx, id)
+	if err != nil {
+		return err
+	}
+	return a.print(p, func() error { return writeParked(a.out, &p) })
+}
+
+// writeParked prints what waits so that a person can decide about it: what others wrote is escaped also when it goes
+// to a file, and what an asker says stands apart from what would run.
+func writeParked(out term.Screen, p *client.Parked) error {
+	var b strings.Builder
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-12s %s\n", name, term.Reveal(value))
+		}
+	}
+	row("call", p.Call)
+	row("tool", p.Tool+", "+string(p.Effect))
+	row("session", p.Session+" of "+p.App+", user "+cmp.Or(p.User, "unknown"))
+	if p.Agent != p.App {
+		row("agent", p.Agent)
+	}
+	row("waits for", waitsFor(p)+", "+waited(p))
+	if q := p.Confirmation; q != nil {
+		row("asked by", askedBy(q.Origin))
+		row("decides", decides(p))
+		row("digest", q.Digest)
+	}
+	fmt.Fprintf(&b, "\narguments, %d bytes, exactly what would run\n%s\n", len(p.Args), jsonText(p.Args))
+	for _, note := range term.Suspicions(string(p.Args)) {
+		fmt.Fprintf(&b, "%s %s\n", out.Paint(term.Yellow, "!"), note)
+	}
+	if q := p.Confirmation; q != nil {
+		if q.Hint != "" {
+			fmt.Fprintf(&b, "\nthe asker says\n%s\n", term.Reveal(q.Hint))
+		}
+		if len(q.Payload) > 0 {
+			fmt.Fprintf(&b, "\nthe asker shows, or wants filled in as --payload\n%s\n", jsonText(q.Payload))
+		}
+		if !p.Verified() {
+			fmt.Fprintf(&b, "\n%s the digest is not that of these arguments: do not agree to them\n", out.Paint(term.Red, "!"))
+		}
+	}
+	fmt.Fprintf(&b, "\n%s", nextFor(p))
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// waitsFor says in a word or two what a call waits for.
+func waitsFor(p *client.Parked) string {
+	if p.WithPool() {
+		return "its workers"
+	}
+	return p.Waits()
+}
+
+func waited(p *client.Parked) string {
+	text := "since " + ago(time.UnixMilli(p.Since))
+	if p.Until > 0 {
+		text += ", until " + time.UnixMilli(p.Until).Local().Format(time.DateTime) + " (" + until(p.Until) + ")"
+	}
+	return text
+}
+
+func askedBy(origin string) string {
+	switch origin {
+	case protocol.OriginFlag:
+		return "the tool's declaration"
+	case protocol.OriginProvider:
+		return "the tool, because of the arguments"
+	case protocol.OriginTool:
+		return "the tool, while it ran"
+	case protocol.OriginCallback:
+		return "a callback of the agent"
+	default:
+		return "the policy " + origin
+	}
+}
+
+// decides says whose word counts.
+func decides(p *client.Parked) string {
+	q := p.Confirmation
+	text := "anyone who may publish on the subject below"
+	if q.NotRequester {
+		text += ", but not " + cmp.Or(p.User, "the requester") + ", whose session it is"
+	}
+	if q.Quorum() > 1 {
+		text += fmt.Sprintf("; %d must agree, one is enough to deny", q.Quorum())
+	}
+	if len(p.Approvers) > 0 {
+		text += "; so far " + strings.Join(p.Approvers, ", ")
+	}
+	if q.ToolDecides {
+		text += "; the tool is told either way"
+	}
+	return text
+}
+
+// nextFor is the commands that end a wait.
+func nextFor(p *client.Parked) string {
+	call := term.EscapeLine(p.Call)
+	if q := p.Confirmation; q != nil {
+		if !p.Verified() {
+			return "  toolfabric approvals deny " + call + "\n"
+		}
+		bound := ""
+		if len(q.Digest) >= 2*minDigest {
+			bound = " --digest " + term.EscapeLine(q.Digest[:2*minDigest])
+		}
+		return fmt.Sprintf("  toolfabric approvals approve %s%s\n  toolfabric approvals deny %s\n  nats pub %s '{\"confirmed\":true}'\n",
+			call, bound, call, strings.TrimSuffix(term.EscapeLine(p.Reply), "*")+"local")
+	}
+	if p.WithPool() {
+		return "  toolfabric pools show " + term.EscapeLine(p.Tool) + "\n  toolfabric calls cancel " + call + "\n"
+	}
+	return fmt.Sprintf("  toolfabric calls complete %s --result JSON\n  nats pub %s '{\"v\":%d,\"outcome\":\"completed\",\"value\":{}}'\n", call, term.EscapeLine(p.Reply), protocol.Version)
+}
+
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}

@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/toolfabric/toolfabric/cmd/internal/boot"
+	"github.com/toolfabric/toolfabric/cmd/internal/term"
+)
+
+func TestHintsOfUpWorkInAnotherTerminal(t *testing.T) {
+	for data, want := range map[string]string{
+		boot.DefaultData(): "toolfabric call now\n",
+		t.TempDir():        "toolfabric call --nats nats://127.0.0.1:9 now\n",
+	} {
+		var screen bytes.Buffer
+		a := &app{set: boot.Settings{Data: data}, err: term.Screen{Writer: &screen}}
+		a.ready("nats://127.0.0.1:9", nil)
+		if !strings.HasSuffix(screen.String(), want) {
+			t.Errorf("%q, want its end to be %q", screen.String(), want)
+		}
+	}
+}
+
+func TestUpRefusesTheServerOfAnother(t *testing.T) {
+	code, _, stderr := command(t, "", "up", "--nats", "nats://127.0.0.1:1")
+	if code != exitUsage || !strings.Contains(stderr, "toolfabric coordinator") {
+		t.Errorf("exit %d, stderr %q", code, stderr)
+	}
+}
