@@ -262,6 +262,9 @@ func (s *session) answered(ctx context.Context, item answered) error {
 	if s.drive.reviews[item.answer.Call] != nil {
 		return nil // the first one is being looked at
 	}
+	if logged, _ := s.state.Holds(item.answer.Call, item.answer.Round); logged || s.state.Arrived(item.answer.Call, item.answer.Round) {
+		return nil // it came another way
+	}
 	if s.reviewAnswer(w.call, item, func(a answered) any { return a }) {
 		w.ending = true
 		return nil

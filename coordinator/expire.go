@@ -113,6 +113,9 @@ func (s *session) overdue(ctx context.Context, o overdue) error {
 	if o.failed || s.state.RoundOf(o.call) != o.round && !s.told(o.call, o.round) {
 		return nil
 	}
+	if s.drive.reviews[o.call] != nil {
+		return nil // what came in time is being looked at
+	}
 	for _, a := range o.decisions {
 		if refused, known := s.state.JudgeDecision(a.input); !known || refused != nil || len(a.input.Decision.Args) > 0 && s.edit(&a.input) != nil {
 			continue

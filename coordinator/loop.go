@@ -128,10 +128,7 @@ func (s *session) handle(ctx context.Context, items []any) error {
 		case answered:
 			err = s.answered(ctx, item)
 		case reviewed:
-			var a *arrival
-			if a, err = s.reviewedItem(ctx, item); a != nil {
-				arrivals = append(arrivals, *a)
-			}
+			err = s.reviewedItem(ctx, item)
 		case overdue:
 			err = s.overdue(ctx, item)
 		case thought:
@@ -154,15 +151,24 @@ func (s *session) handle(ctx context.Context, items []any) error {
 			return nil
 		}
 	}
-	if arrivals = s.reviewArrivals(s.settleKnown(ctx, arrivals)); len(arrivals) > 0 {
-		if err := s.arrive(ctx, arrivals); err != nil {
-			return err
-		}
-		s.settleTaken(ctx, arrivals)
+	if err := s.receive(ctx, arrivals); err != nil {
+		return err
 	}
 	if s.state.Owned() {
 		return s.tick(ctx)
 	}
+	return nil
+}
+
+// receive folds what arrived, but for what the log holds already and what callbacks are to see first.
+func (s *session) receive(ctx context.Context, arrivals []arrival) error {
+	if arrivals = s.reviewArrivals(s.settleKnown(ctx, arrivals)); len(arrivals) == 0 {
+		return nil
+	}
+	if err := s.arrive(ctx, arrivals); err != nil {
+		return err
+	}
+	s.settleTaken(ctx, arrivals)
 	return nil
 }
 

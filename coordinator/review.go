@@ -45,22 +45,22 @@ func (s *session) forgo(about string) {
 	}
 }
 
-// reviewedItem takes what callbacks have seen; arrivals are for the loop to fold with others.
-func (s *session) reviewedItem(ctx context.Context, r reviewed) (*arrival, error) {
+// reviewedItem folds what callbacks have seen, at once: a second copy of it that waits in the loop's hand is not shown again.
+func (s *session) reviewedItem(ctx context.Context, r reviewed) error {
 	if s.drive.reviews[r.about] != r.of {
-		return nil, nil // of an earlier adoption, or given up
+		return nil // of an earlier adoption, or given up
 	}
 	r.of.cancel()
 	delete(s.drive.reviews, r.about)
 	switch item := r.item.(type) {
 	case arrival:
-		return &item, nil
+		return s.receive(ctx, []arrival{item})
 	case answered:
 		if c, ok := s.state.Call(item.answer.Call); ok {
-			return nil, s.conclusion(ctx, c, item)
+			return s.conclusion(ctx, c, item)
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // shows reports whether callbacks are told how an open call ended. Of one that somebody cancelled they are not.
