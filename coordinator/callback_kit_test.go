@@ -48,7 +48,19 @@ func (f *fabric) pool(d protocol.Declaration, run func(protocol.Envelope) protoc
 			p.mu.Lock()
 			p.calls = append(p.calls, env)
 			p.mu.Unlock()
+			over := make(chan struct{})
+			f.nodes.Go(func() { // what a worker does while it works
+				for {
+					select {
+					case <-time.After(2 * time.Second):
+						m.InProgress()
+					case <-over:
+						return
+					}
+				}
+			})
 			r := run(env)
+			close(over)
 			r.V = protocol.Version
 			if r.Outcome == "" {
 				r.Outcome = protocol.OutcomeCompleted

@@ -64,8 +64,8 @@ func (s *session) dispatch(e fold.Perform) {
 			s.deliver(ctx, w.call.Tool, a)
 			return
 		}
-		if e.Dispatched {
-			s.inbox.put(published{call: w.call.ID})
+		if e.Sent != nil {
+			s.inbox.put(published{call: w.call.ID, seq: e.Sent.Seq})
 			return
 		}
 		s.send(ctx, w, msg)
@@ -77,6 +77,8 @@ func (s *session) watch(e fold.Perform) *watch {
 	w := &watch{call: e.Call, round: e.Round, startBy: e.At + e.Call.Queue, end: e.At + e.Call.Budget,
 		claimCheck: e.At + e.Call.Timeout + settleGrace.Milliseconds(), span: s.callSpan(e)}
 	w.stream, w.mailbox = s.box(e)
+	w.taken = e.Sent != nil && e.Sent.Taken
+	w.startChecked = w.taken
 	s.drive.calls[e.Call.ID] = w
 	return w
 }
@@ -272,8 +274,36 @@ func (s *session) answered(ctx context.Context, item answered) error {
 	return s.conclusion(ctx, w.call, item)
 }
 
-// checkStart finds out, when a call's time to be taken is over, whether a worker took it.
+// taken says that a worker took a call before its time for that was over, for all that is known.
+type taken struct {
+	call  string
+	round int
+}
+
+// checkStart finds out, when a call's time to be taken is over, whether a worker took it, and ends it when none did. It keeps
+// at it while the broker is away.
 func (s *session) checkStart(w *watch) {
+	ctx, seq := s.drive.ctx, w.seq
+	s.start(ctx, func() {
+		for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+			over, err := s.untaken(ctx, w, seq)
+			switch {
+			case over:
+				return
+			case err == nil, protocol.CodeOf(err) == protocol.CodeForbidden:
+				s.inbox.put(taken{w.call.ID, w.round})
+				return
+			}
+			if natswire.Sleep(ctx, s.c.cfg.Clock, wait) != nil {
+				return
+			}
+		}
+	})
+}
+
+// untaken ends a call that no worker took in time, and reports whether it did. For one that must not start twice the claim
+// decides, for the others their place in the queue: what was delivered was taken.
+func (s *session) untaken(ctx context.Context, w *watch, seq uint64) (over bool, err error) {
 	e := ending{
 		code: protocol.CodeNoWorker, outcome: protocol.OutcomeExpired,
 		text:   "no worker took the call in time; it was not executed",
@@ -281,38 +311,40 @@ func (s *session) checkStart(w *watch) {
 		unsure: "a worker began the call and may still be running it",
 	}
 	if w.call.Effect == protocol.EffectAtMostOnce {
-		s.expireUnclaimed(w, e)
-		return
-	}
-	seq := w.seq
-	if seq == 0 {
-		return // it is not known which message it is: the deadline decides
-	}
-	ctx := s.drive.ctx
-	s.start(ctx, func() {
-		n, bus := s.c.cfg.Names, s.c.cfg.Bus
-		untaken := func() bool {
-			state, err := bus.ConsumerState(ctx, n.Calls(), w.call.Tool)
-			return protocol.CodeOf(err) == protocol.CodeNotFound || err == nil && state.Delivered < seq
-		}
-		if untaken() && bus.Remove(ctx, n.Calls(), seq) == nil && untaken() {
-			s.settleWithout(ctx, w, seq, e)
-		}
-	})
-}
-
-// expireUnclaimed ends a call if nobody has begun it: the claim decides.
-func (s *session) expireUnclaimed(w *watch, e ending) {
-	ctx, seq := s.drive.ctx, w.seq
-	s.start(ctx, func() {
 		r, err := s.c.verdictWithoutWorker(ctx, w.call.Tool, w.call.ID, w.round, w.call.Effect, e)
 		if err != nil || r.Outcome == protocol.OutcomeUnknown {
-			return // running, or in doubt: the deadline decides
+			return false, err
 		}
-		if s.store(ctx, w, r) {
-			s.c.clear(ctx, w.call, seq)
+		if !s.store(ctx, w, r) {
+			return false, protocol.Errorf(protocol.CodeUnreachable, "the mailbox of call %s cannot be reached", w.call.ID)
 		}
-	})
+		s.c.clear(ctx, w.call, seq)
+		return true, nil
+	}
+	n, bus := s.c.cfg.Names, s.c.cfg.Bus
+	if seq == 0 {
+		if seq, err = s.c.queued(ctx, w.call); err != nil || seq == 0 {
+			return false, err // it is not in the queue any more
+		}
+	}
+	delivered := func() (bool, error) {
+		state, err := bus.ConsumerState(ctx, n.Calls(), w.call.Tool)
+		if protocol.CodeOf(err) == protocol.CodeNotFound {
+			return false, nil
+		}
+		return state.Delivered >= seq, err
+	}
+	if yes, err := delivered(); yes || err != nil {
+		return false, err
+	}
+	if err := bus.Remove(ctx, n.Calls(), seq); err != nil && protocol.CodeOf(err) != protocol.CodeNotFound {
+		return false, err
+	}
+	if yes, err := delivered(); yes || err != nil {
+		return false, err
+	}
+	s.settleWithout(ctx, w, seq, e)
+	return true, nil
 }
 
 // expire ends a call whose time is over, whoever has it.

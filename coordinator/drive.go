@@ -54,8 +54,9 @@ type watch struct {
 	startBy, end int64  // broker's time, Unix milliseconds
 	claimCheck   int64  // when to look next at whether a worker began it; only for at_most_once
 	seq          uint64
-	sent         bool // certainly stored in CALLS, at seq if that is known
-	startChecked bool
+	sent         bool       // certainly stored in CALLS, at seq if that is known
+	startChecked bool       // whether a worker took it in time is found out, or was
+	taken        bool       // one did, for all that is known: from here on its deadline decides
 	ending       bool       // its end is being decided
 	span         trace.Span // of the call as seen from here; nil for one that another process dispatched
 }
@@ -154,18 +155,24 @@ func (d *drive) outdate(state *fold.State) {
 	}
 }
 
-// settling reports whether the end of a call is due or being decided: whoever lets go of the session then is woken for it at
-// once, and has it decided anew.
+// settling reports whether the end of a call is due or being decided, or whether a worker took it: whoever lets go of the
+// session then is woken for it at once, and has it decided anew.
 func (d *drive) settling(broker int64) bool {
 	if len(d.overdue) > 0 {
 		return true
 	}
 	for _, w := range d.calls {
-		if w.ending || broker >= w.end {
+		if w.ending || broker >= w.end || broker >= w.startBy && !w.taken {
 			return true
 		}
 	}
 	return false
+}
+
+func (d *drive) taken(t taken) {
+	if w := d.calls[t.call]; w != nil && w.round == t.round {
+		w.taken = true
+	}
 }
 
 func (d *drive) began(b began) {

@@ -125,6 +125,8 @@ func (s *session) handle(ctx context.Context, items []any) error {
 			s.drive.published(item)
 		case began:
 			s.drive.began(item)
+		case taken:
+			s.drive.taken(item)
 		case answered:
 			err = s.answered(ctx, item)
 		case reviewed:

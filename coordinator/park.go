@@ -21,14 +21,14 @@ func (s *session) park(ctx context.Context) error {
 }
 
 // sent is the open calls that are certainly stored in their queues.
-func (s *session) sent() []string {
-	var ids []string
+func (s *session) sent() map[string]protocol.Dispatch {
+	sent := map[string]protocol.Dispatch{}
 	for _, c := range s.state.Open() {
 		if w := s.drive.calls[c.ID]; w != nil && w.sent {
-			ids = append(ids, c.ID)
+			sent[c.ID] = protocol.Dispatch{Seq: w.seq, Taken: w.taken}
 		}
 	}
-	return ids
+	return sent
 }
 
 // list brings the index in line with the stop that the log ends in. PARK is never read to decide anything.

@@ -42,7 +42,7 @@ func (s *session) callSpan(e fold.Perform) trace.Span {
 		delete(s.drive.spans, e.Call.ID)
 		return span
 	}
-	if e.Dispatched || e.Call.Verdict == protocol.VerdictRun && e.Round == 0 {
+	if e.Sent != nil || e.Call.Verdict == protocol.VerdictRun && e.Round == 0 {
 		return nil
 	}
 	o := s.callOptions(e.Call.Tool)

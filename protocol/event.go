@@ -65,10 +65,16 @@ const (
 
 // Stop ends the ownership of a session.
 type Stop struct {
-	Kind       StopKind `json:"kind"`
-	Problem    *Problem `json:"problem,omitempty"`    // why a run failed; nil is a good end
-	Dispatched []string `json:"dispatched,omitempty"` // open calls that were published before: not to be published again
-	Later      bool     `json:"later,omitempty"`      // calls that the model was told of wait on: their results begin another run
+	Kind       StopKind            `json:"kind"`
+	Problem    *Problem            `json:"problem,omitempty"`    // why a run failed; nil is a good end
+	Dispatched map[string]Dispatch `json:"dispatched,omitempty"` // open calls that were published before: not to be published again
+	Later      bool                `json:"later,omitempty"`      // calls that the model was told of wait on: their results begin another run
+}
+
+// Dispatch is where an open call that was published stands.
+type Dispatch struct {
+	Seq   uint64 `json:"seq,omitempty"`   // in CALLS; 0 is not known
+	Taken bool   `json:"taken,omitempty"` // its time to be taken is over, and for all that is known a worker took it
 }
 
 // DecodeEvent reads an event from a log. What coordinators wrote is read in one pass; what the strict decoder would not take

@@ -84,7 +84,7 @@ var ordinary = []golden{
 		Answers: []Answer{{Call: call, Round: 0, Seq: 99, Result: Result{V: Version, Outcome: OutcomeFailed, Value: ErrorValue("no such order"), Worker: worker, Attempt: 1}}},
 		Stop:    &Stop{Kind: StopDone, Problem: &Problem{Code: CodeModelFailed, Message: "the model could not be asked"}},
 	}), DecodeEvent),
-	message("event_stop_drained", at(Event{Stop: &Stop{Kind: StopDrained, Dispatched: []string{call, second}}}), DecodeEvent),
+	message("event_stop_drained", at(Event{Stop: &Stop{Kind: StopDrained, Dispatched: map[string]Dispatch{call: {Seq: 99}, second: {}}}}), DecodeEvent),
 	message("event_stop_later", at(Event{Stop: &Stop{Kind: StopDone, Later: true}}), DecodeEvent),
 	message("event_stop_quarantined", at(Event{
 		Adopt: &Adopt{Coordinator: owner, Adoption: adoption},

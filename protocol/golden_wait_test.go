@@ -44,7 +44,7 @@ var waiting = []golden{
 			{Call: call, Round: 0, Seq: 99, Result: wants, Confirmation: &question},
 			{Call: second, Round: 2, Seq: 100, Result: Result{V: Version, Outcome: OutcomePending, Value: raw(`{"ticket":"T-7"}`), Worker: worker, Attempt: 1}},
 		},
-		Stop: &Stop{Kind: StopParked, Dispatched: []string{second}},
+		Stop: &Stop{Kind: StopParked, Dispatched: map[string]Dispatch{second: {Seq: 99, Taken: true}}},
 	}), DecodeEvent),
 	message("event_callbacks", at(Event{Turn: &Turn{Agent: "assistant", By: SpeakerBeforeModel, RequestSeq: 7,
 		Content: raw(`{"role":"model","parts":[{"functionCall":{"name":"refund","args":{}}}]}`), StateDelta: state,

@@ -26,6 +26,9 @@ func (w *Worker) attempt(r *run, settling context.Context) verdict {
 	if r.err != nil {
 		return w.bury(settling, r)
 	}
+	if r.late {
+		return w.tooLate(settling, r)
+	}
 	misfit := r.misfit()
 	if misfit != nil && !r.last {
 		return returned(backoff(versionFirst, versionLast, r.first.Attempt-1, r.env.Call+w.cfg.ID), misfit)
@@ -110,6 +113,16 @@ func (w *Worker) stopped(settling context.Context, r *run, claimed bool) verdict
 		return returned(0, ErrDrainTimeout)
 	}
 	return w.store(settling, r, w.unrun(r, protocol.OutcomeCancelled, cause))
+}
+
+// tooLate answers a call that nobody took in time. Who waits for it may look only when its whole time is over.
+func (w *Worker) tooLate(settling context.Context, r *run) verdict {
+	if r.mustClaim() {
+		if v, ok := w.claim(settling, r); !ok {
+			return v
+		}
+	}
+	return w.store(settling, r, w.unrun(r, protocol.OutcomeExpired, protocol.Errorf(protocol.CodeNoWorker, "no worker took the call in time")))
 }
 
 // unrun is the result of an attempt that did not start the tool.

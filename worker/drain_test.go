@@ -137,19 +137,27 @@ func TestDeadlineEndsARunningCall(t *testing.T) {
 	})
 }
 
-func TestLateCallIsDroppedUnstarted(t *testing.T) {
+// Of a call past its deadline nobody waits for a worker's word; of one that was not taken in time somebody does.
+func TestALateCallIsNotStarted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		startBy, deadline time.Duration
+		effect            tool.Effect
 		way               string
+		code              protocol.Code
 	}{
-		"in time":             {time.Minute, time.Hour, "answered"},
-		"taken too late":      {-time.Second, time.Hour, "dropped"},
-		"past its deadline":   {time.Minute, -time.Second, "dropped"},
-		"without its instant": {0, 0, "answered"},
+		"in time":                      {time.Minute, time.Hour, tool.Read, "answered", ""},
+		"taken too late":               {-time.Second, time.Hour, tool.Read, "answered", protocol.CodeNoWorker},
+		"taken too late, not harmless": {-time.Second, time.Hour, tool.AtMostOnce, "answered", protocol.CodeNoWorker},
+		"past its deadline":            {time.Minute, -time.Second, tool.Read, "dropped", ""},
+		"without its instant":          {0, 0, tool.Read, "answered", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, f *fabric) {
-				e := echo("echo", tool.Read)
+				runs := 0
+				e := &fn{name: "echo", settings: tool.Settings{Effect: tc.effect}, run: func(_ tool.Context, args json.RawMessage) (json.RawMessage, error) {
+					runs++
+					return args, nil
+				}}
 				f.serve(e)
 				c := f.call(e, "c1", `{}`)
 				c.StartBy, c.Deadline = 0, 0
@@ -164,6 +172,12 @@ func TestLateCallIsDroppedUnstarted(t *testing.T) {
 					t.Errorf("got %v, want %v", got, want)
 				}
 				f.wantQueue("echo", 0, 0)
+				if res, _ := f.result(c); res.Code != tc.code || (runs == 0) != (tc.code != "" || tc.way == "dropped") {
+					t.Errorf("the tool ran %d times, and the answer is %s: %s", runs, res.Code, res.Value)
+				}
+				if tc.code != "" && f.claimed(c) != (tc.effect == tool.AtMostOnce) {
+					t.Errorf("claimed: %v", f.claimed(c))
+				}
 			})
 		})
 	}
@@ -187,8 +201,9 @@ func TestQueuedTimeIsJudgedByTheBrokersClock(t *testing.T) {
 		r := &record{}
 		f.start("w1", worker.Config{Clock: skewed(24 * time.Hour), Listener: r.events()}, e)
 		after(time.Second)
-		if got := r.ways(); !slices.Equal(got, []string{"c1/1 dropped"}) {
+		if got := r.ways(); !slices.Equal(got, []string{"c1/1 answered"}) {
 			t.Errorf("got %v", got)
 		}
+		f.want(c, protocol.OutcomeExpired, protocol.CodeNoWorker, `{"error":"not executed: no worker took the call in time"}`)
 	})
 }

@@ -17,6 +17,7 @@ type run struct {
 	first  natswire.Delivery
 	info   Attempt
 	last   bool // no delivery follows this one
+	late   bool // it was not taken in time: it does not start, and whoever waits for it is told so
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -72,11 +73,13 @@ func (d delivered) apply(l *loop) {
 	r.handles = append(r.handles, d.Delivery)
 	r.last = p.deliver > 0 && d.Attempt >= p.deliver
 	r.info = Attempt{Tool: p.name, App: d.env.App, Session: d.env.Session, Call: d.env.Call, Round: d.env.Round, Attempt: d.Attempt, Seq: d.Seq}
-	if d.err == nil && d.late(l) {
+	if d.err == nil && d.env.Deadline != 0 && w.broker.until(d.env.Deadline) <= 0 { // whoever waits for it has decided it
 		w.events.Settled(r.info, Settlement{Way: Dropped, Code: protocol.CodeExpired})
 		d.Ack()
 		return
 	}
+	// StartBy binds the first delivery only: a later one says that a worker took the call and lost it.
+	r.late = d.Attempt == 1 && d.env.StartBy != 0 && w.broker.until(d.env.StartBy) <= 0
 	l.runs[r.key()] = r
 	p.running++
 	if p.running == 1 {
@@ -88,14 +91,6 @@ func (d delivered) apply(l *loop) {
 		return
 	}
 	l.start(r)
-}
-
-// late reports whether the call may no longer start: its deadline passed, or it was not taken in time. Whoever waits for
-// it decides it. StartBy binds the first delivery only: a later one says that a worker took the call and lost it.
-func (d *delivered) late(l *loop) bool {
-	b := &l.w.broker
-	return d.env.Deadline != 0 && b.until(d.env.Deadline) <= 0 ||
-		d.Attempt == 1 && d.env.StartBy != 0 && b.until(d.env.StartBy) <= 0
 }
 
 // adopt takes the handle of another delivery of the same call.

@@ -298,11 +298,15 @@ func recorded(c protocol.Call) protocol.Result {
 func foldStop(s *State, at int64, stop protocol.Stop, onlyAdopt bool) {
 	s.Stopped, s.StoppedAt = stop.Kind, at
 	if s.Run != nil && s.Run.Open != nil && len(stop.Dispatched) > 0 {
-		if s.Run.Open.Dispatched == nil {
-			s.Run.Open.Dispatched = map[string]bool{}
+		open := s.Run.Open
+		if open.Dispatched == nil {
+			open.Dispatched = map[string]protocol.Dispatch{}
 		}
-		for _, id := range stop.Dispatched {
-			s.Run.Open.Dispatched[id] = true
+		for id, d := range stop.Dispatched {
+			if d.Taken && !open.Dispatched[id].Taken {
+				s.Barren = 0 // what it was adopted for is settled
+			}
+			open.Dispatched[id] = d
 		}
 	}
 	if stop.Kind == protocol.StopDrained {

@@ -103,7 +103,7 @@ func kinds(effects []Effect) string {
 		out += reflect.TypeOf(e).Name()
 		if p, ok := e.(Perform); ok {
 			out += ":" + p.Call.ID
-			if p.Dispatched {
+			if p.Sent != nil {
 				out += "!"
 			}
 		}
@@ -248,7 +248,7 @@ func TestADrainedSessionGoesOnWhereItStood(t *testing.T) {
 	l.adopt(message("i1"))
 	l.modelled(asked("c1", "c2", "c3"))
 	l.answer("c2", "")
-	l.say(Drain{Dispatched: []string{"c1"}})
+	l.say(Drain{Dispatched: map[string]protocol.Dispatch{"c1": {Seq: 7}}})
 	l.pending("Rouse ")
 	l.state = l.replay() // another process
 	l.adopt()

@@ -14,16 +14,16 @@ type Ask struct{}
 // Finish ends a run whose last calls asked that no model is told of their results.
 type Finish struct{}
 
-// Perform is an allowed call without an answer: publish it unless Dispatched, and wait for its result. Its arguments and
+// Perform is an allowed call without an answer: publish it unless it was, and wait for its result. Its arguments and
 // effect class are those of the round.
 type Perform struct {
-	Call       protocol.Call
-	Round      int
-	Agent      string
-	At         int64 // of the event that allowed it: its deadlines count from here
-	Dispatched bool
-	Wakes      bool                // its answer goes where it wakes a parked session
-	Given      *protocol.Confirmed // what people said; nil when nobody was asked
+	Call  protocol.Call
+	Round int
+	Agent string
+	At    int64               // of the event that allowed it: its deadlines count from here
+	Sent  *protocol.Dispatch  // where it was published before; nil when that is not certain
+	Wakes bool                // its answer goes where it wakes a parked session
+	Given *protocol.Confirmed // what people said; nil when nobody was asked
 }
 
 // Revoke is an open call whose end somebody asked for: take its claim, tell its runner, and wait for its answer.
@@ -141,7 +141,10 @@ func retract(s *State) []Effect {
 
 func perform(s *State, c *protocol.Call, r *Round) Perform {
 	open := s.Run.Open
-	p := Perform{Call: *c, Agent: open.Agent, At: open.At, Dispatched: open.Dispatched[c.ID], Wakes: Wakes(c, r)}
+	p := Perform{Call: *c, Agent: open.Agent, At: open.At, Wakes: Wakes(c, r)}
+	if d, ok := open.Dispatched[c.ID]; ok {
+		p.Sent = &d
+	}
 	if r == nil {
 		return p
 	}

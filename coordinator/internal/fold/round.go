@@ -91,7 +91,16 @@ func (s *State) Waiting() []Wait {
 	return all
 }
 
-// Due is the first instant, Unix milliseconds, at which a call of a session at rest ends without an answer; 0 is never.
+// roundAt is when an open call was allowed that is in round r.
+func (s *State) roundAt(r *Round) int64 {
+	if r == nil {
+		return s.Run.Open.At
+	}
+	return r.At
+}
+
+// Due is the first instant, Unix milliseconds, at which a call of a session at rest may end without an answer; 0 is never. A
+// call that its pool has ends with its budget, one of which that is not known when its time to be taken is over.
 func (s *State) Due() int64 {
 	due := int64(0)
 	sooner := func(at int64) {
@@ -102,10 +111,10 @@ func (s *State) Due() int64 {
 	for c := range s.open {
 		if r := s.round(c.ID); r.waits() {
 			sooner(until(c, r))
-		} else if r != nil {
-			sooner(r.At + c.Budget)
+		} else if at := s.roundAt(r); s.Run.Open.Dispatched[c.ID].Taken {
+			sooner(at + c.Budget)
 		} else {
-			sooner(s.Run.Open.At + c.Budget)
+			sooner(at + c.Queue)
 		}
 	}
 	for _, l := range s.Later {

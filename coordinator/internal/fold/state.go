@@ -56,14 +56,14 @@ type Run struct {
 
 // OpenTurn is a recorded turn with calls.
 type OpenTurn struct {
-	Seq        uint64                     `json:"seq"`
-	At         int64                      `json:"at"`
-	Client     bool                       `json:"client,omitempty"` // asked for by a client, not a model
-	Agent      string                     `json:"agent,omitempty"`
-	Calls      []protocol.Call            `json:"calls"`
-	Answers    map[string]protocol.Answer `json:"answers,omitempty"`    // in the log, by call
-	Dispatched map[string]bool            `json:"dispatched,omitempty"` // published in its round before a stop: not to be published again
-	Rounds     map[string]*Round          `json:"rounds,omitempty"`     // of the calls that people or the outside have a say in
+	Seq        uint64                       `json:"seq"`
+	At         int64                        `json:"at"`
+	Client     bool                         `json:"client,omitempty"` // asked for by a client, not a model
+	Agent      string                       `json:"agent,omitempty"`
+	Calls      []protocol.Call              `json:"calls"`
+	Answers    map[string]protocol.Answer   `json:"answers,omitempty"`    // in the log, by call
+	Dispatched map[string]protocol.Dispatch `json:"dispatched,omitempty"` // published in its round before a stop: not to be published again
+	Rounds     map[string]*Round            `json:"rounds,omitempty"`     // of the calls that people or the outside have a say in
 }
 
 // Limits of a state.

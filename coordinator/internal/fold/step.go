@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -319,8 +320,8 @@ func (in Failed) step(s *State, ev *protocol.Event) bool {
 	return true
 }
 
-// Drain hands the session to another coordinator. Dispatched lists the open calls whose publishing is certain.
-type Drain struct{ Dispatched []string }
+// Drain hands the session to another coordinator. Dispatched is the open calls whose publishing is certain.
+type Drain struct{ Dispatched map[string]protocol.Dispatch }
 
 func (in Drain) step(s *State, ev *protocol.Event) bool {
 	if !s.Owned() {
@@ -328,45 +329,44 @@ func (in Drain) step(s *State, ev *protocol.Event) bool {
 	}
 	ev.Answers = s.settled()
 	ev.Stop = &protocol.Stop{Kind: protocol.StopDrained}
-	sent := map[string]bool{}
-	for _, id := range in.Dispatched {
-		sent[id] = true
-	}
-	ev.Stop.Dispatched = s.dispatched(sent)
+	ev.Stop.Dispatched = s.dispatched(in.Dispatched)
 	return true
 }
 
-// dispatched is the open calls that are certainly stored in their queues.
-func (s *State) dispatched(sent map[string]bool) []string {
-	var ids []string
+// dispatched is the open calls that are certainly stored in their queues: sent, and those of earlier stops.
+func (s *State) dispatched(sent map[string]protocol.Dispatch) map[string]protocol.Dispatch {
+	var all map[string]protocol.Dispatch
 	for c := range s.open {
-		if (sent[c.ID] || s.Run.Open.Dispatched[c.ID]) && !s.round(c.ID).waits() {
-			ids = append(ids, c.ID)
+		d, now := sent[c.ID]
+		before, earlier := s.Run.Open.Dispatched[c.ID]
+		if !now && !earlier || s.round(c.ID).waits() {
+			continue
 		}
+		if all == nil {
+			all = map[string]protocol.Dispatch{}
+		}
+		all[c.ID] = protocol.Dispatch{Seq: cmp.Or(d.Seq, before.Seq), Taken: d.Taken || before.Taken}
 	}
-	return ids
+	return all
 }
 
 // Park lets go of a session whose open calls all wait for people, for the outside, or for a pool that answers where it
-// wakes the session. Dispatched lists those that are certainly published.
-type Park struct{ Dispatched []string }
+// wakes the session. Dispatched is those that are certainly published.
+type Park struct{ Dispatched map[string]protocol.Dispatch }
 
 func (in Park) step(s *State, ev *protocol.Event) bool {
 	if !s.Owned() || !s.Waits() || s.Run.Cancelled {
 		return false
 	}
-	sent := map[string]bool{}
-	for _, id := range in.Dispatched {
-		sent[id] = true
-	}
+	sent := s.dispatched(in.Dispatched)
 	for c := range s.open {
 		r := s.round(c.ID)
-		if r != nil && r.Cancel || !r.waits() && (!Wakes(c, r) || !sent[c.ID] && !s.Run.Open.Dispatched[c.ID]) {
+		if _, stored := sent[c.ID]; r != nil && r.Cancel || !r.waits() && (!Wakes(c, r) || !stored) {
 			return false
 		}
 	}
 	ev.Answers = s.settled()
-	ev.Stop = &protocol.Stop{Kind: protocol.StopParked, Dispatched: s.dispatched(sent)}
+	ev.Stop = &protocol.Stop{Kind: protocol.StopParked, Dispatched: sent}
 	return true
 }
 

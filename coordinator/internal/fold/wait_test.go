@@ -241,7 +241,7 @@ func TestAToolThatAsksRunsAgainWithTheAnswer(t *testing.T) {
 		l.stopped(ev, protocol.StopParked)
 		l.adopt(decision("qp1", "ann", yes))
 		p := Pending(l.state)[0].(Perform)
-		if p.Round != 1 || p.Given == nil || p.Given.Confirmed != yes || p.Dispatched {
+		if p.Round != 1 || p.Given == nil || p.Given.Confirmed != yes || p.Sent != nil {
 			t.Fatalf("the call goes out as %+v", p)
 		}
 		second := result("p1", 1, protocol.OutcomeAsks, "")

@@ -43,6 +43,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	var declared [][]string // of each request of the newest run
 	a, err := llmagent.New(llmagent.Config{
 		Name: "reader", Model: llm,
 		Toolsets: []tool.Toolset{tool.FilterToolset(files{}, tool.StringPredicate([]string{"read_file", "list_files"}))},
@@ -54,7 +55,7 @@ func main() {
 				}
 			}
 			slices.Sort(names)
-			fmt.Println("declared:", names)
+			declared = append(declared, names)
 			return nil, nil
 		}},
 	})
@@ -66,6 +67,7 @@ func main() {
 		log.Fatal(err)
 	}
 	for _, text := range []string{"use read_file", "use write_file"} {
+		declared = nil
 		for event, err := range r.Run(ctx, "u", "s", genai.NewContentFromText(text, genai.RoleUser), agent.RunConfig{}) {
 			if err != nil {
 				log.Fatal(err)
@@ -77,5 +79,6 @@ func main() {
 				}
 			}
 		}
+		fmt.Println("declared:", declared)
 	}
 }
