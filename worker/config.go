@@ -29,10 +29,10 @@ type Config struct {
 	Host  string      // shown in the registry; empty is the host's name
 	Tools []tool.Tool // all of them tool.Runnable, no name twice
 
-	// Slots is how many calls run at once over all tools; 0 is four per CPU. The worker asks the broker only for calls it
-	// has a free slot for, and asks for each tool: with fewer slots than tools these take turns, which adds up to 100 ms times
-	// their number to the wait of a call, and a tool runs one call at a time while the others are idle. Twice as many slots as
-	// tools avoid both.
+	// Slots is how many calls run at once over all tools; 0 is four per CPU or two per tool, whichever is more. The worker
+	// asks the broker only for calls it has a free slot for, and asks for each tool: with fewer slots than tools these take
+	// turns, which adds up to 100 ms times their number to the wait of a call, and a tool runs one call at a time while the
+	// others are idle. Twice as many slots as tools avoid both.
 	Slots int
 	// ToolSlots caps the slots of single tools by name. Absent or 0 is Slots.
 	ToolSlots map[string]int
@@ -73,7 +73,7 @@ func (c *Config) validate() error {
 	if c.Host == "" {
 		c.Host, _ = os.Hostname()
 	}
-	c.Slots = cmp.Or(c.Slots, 4*runtime.GOMAXPROCS(0))
+	c.Slots = cmp.Or(c.Slots, max(4*runtime.GOMAXPROCS(0), 2*len(c.Tools)))
 	c.Grace = max(0, cmp.Or(c.Grace, DefaultGrace))
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

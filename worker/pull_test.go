@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -78,6 +79,26 @@ func TestIdleToolLendsItsSlotsAndGetsThemBack(t *testing.T) {
 		if na, nb := f.queue("a").AckPending, f.queue("b").AckPending; na != 3 || nb != 3 {
 			t.Errorf("two tools with a backlog share 6 slots as %d and %d", na, nb)
 		}
+	})
+}
+
+// A worker of many tools, as one that hosts an MCP server, runs many calls of one of them at once while the others are idle.
+func TestManyToolsGetSlotsEnoughByThemselves(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fabric) {
+		busy := newGate("busy", tool.Read)
+		tools := []tool.Tool{busy}
+		for i := range 4 * runtime.GOMAXPROCS(0) {
+			tools = append(tools, echo(fmt.Sprint("idle", i), tool.Read))
+		}
+		f.serve(tools...)
+		f.start("w1", worker.Config{}, tools...)
+		n := len(tools)
+		f.publishMany(busy, "c", n)
+		after(time.Second)
+		f.wantQueue("busy", 0, n)
+		c := f.call(tools[n-1], "other", `{}`)
+		f.publish(c)
+		f.want(c, "completed", "", "") // at once: a slot was kept for it
 	})
 }
 

@@ -48,7 +48,7 @@ func (d delivered) apply(l *loop) {
 	p, w := d.pool, l.w
 	if d.gen == p.link.gen && p.asked > 0 {
 		p.asked--
-		p.moved = l.now
+		p.moved, p.idle = l.now, false
 		if p.asked == 0 {
 			p.starved = l.now
 		}

@@ -53,6 +53,7 @@ type pool struct {
 	asked   int       // messages the broker may deliver, or will be asked for once the link is open
 	moved   time.Time // when something was last asked for or delivered
 	starved time.Time // since when nothing is asked for
+	idle    bool      // what was asked for was taken away from it, and nothing has come since
 	lease   time.Duration
 	beat    time.Time // when the running calls are reported in progress next
 	deliver int       // the consumer's MaxDeliver; not positive is no limit

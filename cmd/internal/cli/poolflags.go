@@ -27,14 +27,14 @@ func (o *poolOptions) add(f *pflag.FlagSet, p *workerfile.Pool, def string) {
 	f.DurationVar(&p.ParkTimeout, "park-timeout", 0, "how long a call may wait for a person, or for its later result (default 168h)")
 	f.IntVar(&p.Attempts, "attempts", 0, "attempts of a call, retryable failures included (default 3)")
 	f.IntVar(&p.MaxActive, "max-active", 0, "calls at once over the whole pool (default no limit)")
-	f.IntVar(&o.slots, "slots", 0, "calls this worker runs at once (default four per CPU)")
+	f.IntVar(&o.slots, "slots", 0, "calls this worker runs at once (default four per CPU, or two per tool if that is more)")
 	f.DurationVar(&o.grace, "grace", 0, "how long running calls may go on after SIGTERM (default 20s)")
 }
 
 // check reads what was given into p.
 func (o *poolOptions) check(f *pflag.FlagSet, p *workerfile.Pool) error {
 	if o.slots < 1 && f.Changed("slots") {
-		return protocol.Errorf(protocol.CodeUsage, "--slots %d: a worker runs at least one call at once; leave it out for four per CPU", o.slots)
+		return protocol.Errorf(protocol.CodeUsage, "--slots %d: a worker runs at least one call at once; leave it out for the default", o.slots)
 	}
 	p.Effect = protocol.Effect(o.effect)
 	if err := workerfile.CheckEffect(p.Effect); err != nil {

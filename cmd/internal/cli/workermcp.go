@@ -69,11 +69,11 @@ asks.`,
 	f.IntVar(&o.cfg.Settings.Attempts, "attempts", 0, "attempts of a call, retryable failures included (default 3)")
 	f.IntVar(&o.cfg.Settings.MaxActive, "max-active", 0, "calls of one tool at once over the whole pool (default no limit)")
 	f.DurationVar(&o.cfg.ElicitLimit, "elicit-limit", 0, "how long a question of an older server may hold its call's slot (default 5m)")
-	f.IntVar(&o.slots, "slots", 0, "calls this worker runs at once (default four per CPU)")
+	f.IntVar(&o.slots, "slots", 0, "calls this worker runs at once (default four per CPU, or two per tool if that is more)")
 	f.DurationVar(&o.grace, "grace", 0, "how long running calls may go on after SIGTERM (default 20s)")
 	cmd.RunE = a.do(func(ctx context.Context, argv []string) error {
 		if o.slots < 1 && f.Changed("slots") {
-			return protocol.Errorf(protocol.CodeUsage, "--slots %d: a worker runs at least one call at once; leave it out for four per CPU", o.slots)
+			return protocol.Errorf(protocol.CodeUsage, "--slots %d: a worker runs at least one call at once; leave it out for the default", o.slots)
 		}
 		if err := o.read(argv, os.LookupEnv); err != nil {
 			return err
