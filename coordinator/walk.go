@@ -20,8 +20,8 @@ const (
 
 // walk is the backstop for a lost TIMERS stream and a lost index, and for nothing else: slowly, it goes over the logs. For
 // each session whose log does not end in a stop it sets a guard that fires at once; whoever gets that asks the owner first.
-// Of each session that waits and of which PARK or TIMERS knows nothing it lists the calls and sets the timer. A PARK that knows nothing of an app is taken
-// for lost when a coordinator starts.
+// Of each session that waits, and of whose calls PARK lacks one or TIMERS knows nothing, it lists the calls
+// and sets the timer. A PARK that knows nothing of an app is taken for lost when a coordinator starts.
 func (c *Coordinator) walk(ctx context.Context) {
 	h := fnv.New32a()
 	h.Write([]byte(c.id))
@@ -33,7 +33,7 @@ func (c *Coordinator) walk(ctx context.Context) {
 		}
 	}
 	for _, app := range apps {
-		if c.unlisted(ctx, app, "*") {
+		if c.unlisted(ctx, app) {
 			over(app)
 		}
 	}
@@ -44,10 +44,23 @@ func (c *Coordinator) walk(ctx context.Context) {
 	}
 }
 
-// unlisted reports whether PARK holds nothing of a session, "*" for all of an app, not even what was taken from it.
-func (c *Coordinator) unlisted(ctx context.Context, app, session string) bool {
-	_, err := c.cfg.Bus.Next(ctx, c.cfg.Names.ParkStream(), c.cfg.Names.ParkSubject(app, session, "*"), 1)
+// unlisted reports whether PARK holds nothing of an app, not even what was taken from it.
+func (c *Coordinator) unlisted(ctx context.Context, app string) bool {
+	_, err := c.cfg.Bus.Next(ctx, c.cfg.Names.ParkStream(), c.cfg.Names.ParkSubject(app, "*", "*"), 1)
 	return protocol.CodeOf(err) == protocol.CodeNotFound
+}
+
+// listed reports whether PARK lists all of the calls of a session.
+func (c *Coordinator) listed(ctx context.Context, app, session string, calls []string) bool {
+	keys, err := c.cfg.Bus.Latest(ctx, c.cfg.Names.ParkStream(), c.cfg.Names.ParkSubject(app, session, "*"))
+	if err != nil && protocol.CodeOf(err) != protocol.CodeNotFound {
+		return true // it cannot be said, and the next walk looks again
+	}
+	there := map[string]bool{}
+	for _, k := range keys {
+		there[k.Subject] = !natswire.KeyDeleted(k.Header)
+	}
+	return !slices.ContainsFunc(calls, func(call string) bool { return !there[c.cfg.Names.ParkSubject(app, session, call)] })
 }
 
 func (c *Coordinator) walkApp(ctx context.Context, app string) error {
@@ -80,8 +93,7 @@ func (c *Coordinator) walkSession(ctx context.Context, m natswire.Stored) error 
 	}
 	app, session, _ := c.cfg.Names.ParseLog(m.Subject)
 	if ev.Stop != nil {
-		waits := ev.Stop.Kind == protocol.StopParked || ev.Stop.Later && ev.Stop.Kind != protocol.StopDeleted
-		if waits && (c.unlisted(ctx, app, session) || c.untimed(ctx, app, session)) {
+		if len(ev.Stop.Listed) > 0 && (!c.listed(ctx, app, session, ev.Stop.Listed) || c.untimed(ctx, app, session)) {
 			return c.renew(ctx, key{app, session})
 		}
 		switch ev.Stop.Kind {

@@ -68,7 +68,7 @@ type Stop struct {
 	Kind       StopKind            `json:"kind"`
 	Problem    *Problem            `json:"problem,omitempty"`    // why a run failed; nil is a good end
 	Dispatched map[string]Dispatch `json:"dispatched,omitempty"` // open calls that were published before: not to be published again
-	Later      bool                `json:"later,omitempty"`      // calls that the model was told of wait on: their results begin another run
+	Listed     []string            `json:"listed,omitempty"`     // calls that PARK lists from here on, until the next stop
 }
 
 // Dispatch is where an open call that was published stands.

@@ -85,7 +85,7 @@ var ordinary = []golden{
 		Stop:    &Stop{Kind: StopDone, Problem: &Problem{Code: CodeModelFailed, Message: "the model could not be asked"}},
 	}), DecodeEvent),
 	message("event_stop_drained", at(Event{Stop: &Stop{Kind: StopDrained, Dispatched: map[string]Dispatch{call: {Seq: 99}, second: {}}}}), DecodeEvent),
-	message("event_stop_later", at(Event{Stop: &Stop{Kind: StopDone, Later: true}}), DecodeEvent),
+	message("event_stop_later", at(Event{Stop: &Stop{Kind: StopDone, Listed: []string{call}}}), DecodeEvent),
 	message("event_stop_quarantined", at(Event{
 		Adopt: &Adopt{Coordinator: owner, Adoption: adoption},
 		Stop:  &Stop{Kind: StopQuarantined, Problem: &Problem{Code: CodePoison, Message: "coordinators kept dying on this session without progress"}},

@@ -27,6 +27,7 @@ import (
 	"github.com/toolfabric/toolfabric/toolkit/agent/llmagent"
 	"github.com/toolfabric/toolfabric/toolkit/model"
 	"github.com/toolfabric/toolfabric/toolkit/model/scripted"
+	"github.com/toolfabric/toolfabric/toolkit/plugin"
 	"github.com/toolfabric/toolfabric/toolkit/tool"
 	"github.com/toolfabric/toolfabric/toolkit/tool/exitlooptool"
 	"github.com/toolfabric/toolfabric/toolkit/tool/functiontool"
@@ -48,6 +49,7 @@ type fabric struct {
 	tries   map[string]int      // of calls that fail at first
 	waits   bool                // the tools of gated are served
 	team    bool                // the agent has another one below it
+	hooks   bool                // callbacks look on
 	park    time.Duration       // how long their calls wait
 	lost    bool                // what was wiped is not back yet
 	over    bool                // nothing starts any more
@@ -83,7 +85,7 @@ rules:
 `
 
 func newFabric(t *testing.T, w *sim.World, p plan) *fabric {
-	f := &fabric{t: t, w: w, n: names(t), seed: p.Seed, waits: len(p.Words) > 0, team: p.Team, park: cmp.Or(p.Park, parkTimeout), lost: p.wipes(), lives: map[string]int{}, running: map[string]*process{}, newer: map[string]bool{}, tries: map[string]int{}}
+	f := &fabric{t: t, w: w, n: names(t), seed: p.Seed, waits: len(p.Words) > 0, team: p.Team, hooks: p.Hooks, park: cmp.Or(p.Park, parkTimeout), lost: p.wipes(), lives: map[string]int{}, running: map[string]*process{}, newer: map[string]bool{}, tries: map[string]int{}}
 	for node, d := range p.Skew {
 		w.Skew(node, d)
 	}
@@ -115,7 +117,18 @@ func (f *fabric) start(node string) {
 	var err error
 	if strings.HasPrefix(node, "c") {
 		var c *coordinator.Coordinator
-		c, err = coordinator.New(coordinator.Config{Bus: p.bus, Names: f.n, Clock: p.bus.Clock(), NewID: newID, Agents: []agent.Agent{f.agent(node, life, p.bus)}, CallDeliveries: deliveries, Policy: f.policy()})
+		cfg := coordinator.Config{Bus: p.bus, Names: f.n, Clock: p.bus.Clock(), NewID: newID, CallDeliveries: deliveries, Policy: f.policy()}
+		var o *onlookers
+		if f.hooks {
+			o = &onlookers{f: f, life: life, bus: p.bus, seen: map[string]int{}}
+			looks, err := o.plugin()
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			cfg.Plugins = []*plugin.Plugin{looks}
+		}
+		cfg.Agents = []agent.Agent{f.agent(node, life, p.bus, o)}
+		c, err = coordinator.New(cfg)
 		run = c.Run
 	} else {
 		var w *worker.Worker
@@ -188,14 +201,18 @@ func counter(life string) func() string {
 	}
 }
 
-func (f *fabric) agent(node, life string, bus *sim.Bus) agent.Agent {
+func (f *fabric) agent(node, life string, bus *sim.Bus, o *onlookers) agent.Agent {
 	var tools []tool.Tool
 	for _, name := range f.pools() {
 		tools = append(tools, tool.Pool(name))
 	}
 	says := func(name, life string) llmagent.Config {
 		m := &speaker{LLM: scripted.New("scripted", scriptOf(name, f.waits, f.team)), f: f, node: node, life: life, bus: bus, asked: map[string]int{}}
-		return llmagent.Config{Name: name, Model: m, Tools: tools, Limits: f.limits()}
+		cfg := llmagent.Config{Name: name, Model: m, Tools: tools, Limits: f.limits()}
+		if o != nil {
+			o.watch(&cfg)
+		}
+		return cfg
 	}
 	cfg := says("payer", life)
 	if f.team {

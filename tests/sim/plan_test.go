@@ -25,10 +25,11 @@ type plan struct {
 	Troubles []trouble  `json:"troubles,omitempty"`
 	// Words are what people and the outside do about calls that wait; without any there are no such calls.
 	Words []string                 `json:"words,omitempty"`
-	Team  bool                     `json:"team,omitempty"` // two agents hand over to each other, and end runs without a word
-	Rush  bool                     `json:"rush,omitempty"` // half of what is said about them comes in the last moment
-	Park  time.Duration            `json:"park,omitempty"` // how long they wait; 0 is parkTimeout
-	Skew  map[string]time.Duration `json:"skew,omitempty"` // by node, of its clock
+	Team  bool                     `json:"team,omitempty"`  // two agents hand over to each other, and end runs without a word
+	Hooks bool                     `json:"hooks,omitempty"` // callbacks of every kind look on
+	Rush  bool                     `json:"rush,omitempty"`  // half of what is said about them comes in the last moment
+	Park  time.Duration            `json:"park,omitempty"`  // how long they wait; 0 is parkTimeout
+	Skew  map[string]time.Duration `json:"skew,omitempty"`  // by node, of its clock
 }
 
 // saying is an input, sent At after the beginning.
@@ -190,6 +191,7 @@ func planOf(seed uint64, n natswire.Names) plan {
 			}
 		}
 	}
+	p.Hooks = rand.New(rand.NewPCG(seed, 10)).IntN(3) == 0
 	return p
 }
 

@@ -32,8 +32,9 @@ func Step(s State, in Input, stamp Stamp) (State, *protocol.Event) {
 	if a, ok := in.(Adopt); !ok || !a.Awaits {
 		rest(&s, ev)
 	}
-	if ev.Stop != nil {
-		ev.Stop.Later = len(s.Later) > 0
+	if ev.Stop != nil && (ev.Stop.Kind == protocol.StopParked || len(s.Later) > 0) {
+		next := s.after(ev)
+		ev.Stop.Listed = next.Listed
 	}
 	ev.ID = stamp.ID()
 	return s, ev
