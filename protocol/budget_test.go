@@ -23,3 +23,10 @@ func TestEnvelopeStaysInItsAllocationBudget(t *testing.T) {
 		t.Errorf("%.0f allocations to read a call, the budget is %d; %v", got, reading, err)
 	}
 }
+
+func TestTreeStaysInItsAllocationBudget(t *testing.T) {
+	doc := []byte(`{"text":"to be or not to be","n":12,"list":[true,"a"]}`)
+	if got := testing.AllocsPerRun(100, func() { _, _ = Tree(doc) }); got > 12 {
+		t.Errorf("%.0f allocations, the budget is 12", got)
+	}
+}

@@ -52,10 +52,3 @@ func FuzzTree(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) { checkTree(t, data) })
 }
-
-func TestTreeStaysInItsAllocationBudget(t *testing.T) {
-	doc := []byte(`{"text":"to be or not to be","n":12,"list":[true,"a"]}`)
-	if got := testing.AllocsPerRun(100, func() { _, _ = Tree(doc) }); got > 12 {
-		t.Errorf("%.0f allocations, the budget is 12", got)
-	}
-}

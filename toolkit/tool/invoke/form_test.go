@@ -140,11 +140,3 @@ func FuzzForm(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, args []byte) { checkForm(t, s, args) })
 }
-
-func TestPlainArgumentsAreCheckedWithoutAllocations(t *testing.T) {
-	s := compiled(t, formSchema)
-	args := json.RawMessage(`{"text":"to be or not to be","n":1,"list":[{"k":"x"}]}`)
-	if got := testing.AllocsPerRun(100, func() { _, _ = s.Normalize(args) }); got > 0 {
-		t.Errorf("%.0f allocations", got)
-	}
-}
