@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
+
+	"google.golang.org/genai"
 
 	"github.com/toolfabric/toolfabric/coordinator/internal/fold"
 	"github.com/toolfabric/toolfabric/coordinator/internal/view"
@@ -68,24 +71,96 @@ func (c *Client) Follow(ctx context.Context, app, session, inputID string) iter.
 
 func (c *Client) follow(ctx context.Context, app, session, inputID string, lossy bool) iter.Seq2[Update, error] {
 	return func(yield func(Update, error) bool) {
+		f, err := c.listen(app, session, lossy)
+		if err != nil {
+			yield(Update{}, err)
+			return
+		}
+		defer f.stop()
+		c.tell(ctx, f, app, session, inputID)(yield)
+	}
+}
+
+// Ask is Send and Follow in one. It listens before it sends, so that none of the text that follows is missed; sent is told
+// where the input is stored. content holds no decisions. An error of Send is the only update.
+func (c *Client) Ask(ctx context.Context, app, session string, content *genai.Content, sent func(Receipt), opts ...SendOption) iter.Seq2[Update, error] {
+	return func(yield func(Update, error) bool) {
+		in := protocol.Input{ID: c.cfg.NewID()}
+		for _, opt := range opts {
+			opt(&in)
+		}
+		if session == "" {
+			session = in.ID
+		}
+		f, err := c.listening(app, session, content)
+		if err != nil {
+			yield(Update{}, err)
+			return
+		}
+		defer f.stop()
+		r, err := c.Send(ctx, app, session, content, append(slices.Clone(opts), WithInputID(in.ID))...)
+		if err != nil {
+			yield(Update{}, err)
+			return
+		}
+		sent(r)
+		c.tell(ctx, f, app, session, in.ID)(yield)
+	}
+}
+
+// listening checks what Ask is given before it listens.
+func (c *Client) listening(app, session string, content *genai.Content) (*feed, error) {
+	_, replies, err := parted(content)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(replies) > 0:
+		return nil, protocol.Errorf(protocol.CodeUsage, "a decision is no message to ask with; use Send or Decide")
+	}
+	for _, check := range []error{protocol.CheckName(app), protocol.CheckID(session)} {
+		if check != nil {
+			return nil, check
+		}
+	}
+	return c.listen(app, session, true)
+}
+
+// tell yields the run that takes up an input. What is said of it may be heard before the event that begins it.
+func (c *Client) tell(ctx context.Context, f *feed, app, session, inputID string) iter.Seq2[Update, error] {
+	return func(yield func(Update, error) bool) {
 		from, state := c.since(ctx, app, session, inputID)
 		r := run{out: Outcome{App: app, Session: session, InputID: inputID}, state: state}
-		for u, err := range c.watch(ctx, app, session, from, lossy) {
+		var early []Update
+		var epoch uint64 // in which the run began
+		for u, err := range c.read(ctx, f, app, session, from) {
 			if u.tail {
 				if w := r.waiting(c.cfg.Names); w != nil && !yield(Update{Waiting: w}, nil) {
 					return
 				}
 				continue
 			}
+			if u.Token != nil && !r.begun && len(early) < maxBacklog {
+				early = append(early, u)
+			}
 			if err != nil || u.Entry == nil {
-				if (err != nil || r.begun) && !yield(u, err) {
+				if (err != nil || r.begun && !u.before(epoch)) && !yield(u, err) {
 					return
 				}
 				continue
 			}
+			begins := !r.begun
 			ended := r.fold(*u.Entry)
 			if r.begun && !yield(u, nil) {
 				return
+			}
+			if begins && r.begun {
+				epoch = u.Entry.Event.Epoch
+				for _, t := range early {
+					if u.Entry.Event.Adopt != nil && !t.before(epoch) && !yield(t, nil) {
+						return
+					}
+				}
+				early = nil
 			}
 			if ended {
 				yield(Update{Outcome: &r.out}, nil)

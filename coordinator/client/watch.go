@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"strconv"
 	"sync"
 	"time"
 
@@ -27,6 +28,15 @@ type Update struct {
 type Token struct {
 	Epoch string // the adoption it belongs to, in decimal
 	protocol.Token
+}
+
+// before reports whether u is a token of an older adoption.
+func (u *Update) before(epoch uint64) bool {
+	if u.Token == nil {
+		return false
+	}
+	n, err := strconv.ParseUint(u.Token.Epoch, 10, 64)
+	return err != nil || n < epoch
 }
 
 // Progress is how far a running call is.
@@ -68,13 +78,19 @@ func (c *Client) Watch(ctx context.Context, app, session string, from uint64) it
 
 func (c *Client) watch(ctx context.Context, app, session string, from uint64, lossy bool) iter.Seq2[Update, error] {
 	return func(yield func(Update, error) bool) {
-		f := &feed{signal: make(chan struct{}, 1), names: c.cfg.Names}
-		stop, err := c.listen(f, app, session, lossy)
-		defer stop()
+		f, err := c.listen(app, session, lossy)
 		if err != nil {
 			yield(Update{}, err)
 			return
 		}
+		defer f.stop()
+		c.read(ctx, f, app, session, from)(yield)
+	}
+}
+
+// read is watch with what f has heard since it listens.
+func (c *Client) read(ctx context.Context, f *feed, app, session string, from uint64) iter.Seq2[Update, error] {
+	return func(yield func(Update, error) bool) {
 		next, pause, behind := from, firstLook, true
 		for {
 			whole := true
@@ -162,40 +178,43 @@ func entries(stored []natswire.Stored) ([]Entry, error) {
 	return out, nil
 }
 
-// listen subscribes f to what tells of a session.
-func (c *Client) listen(f *feed, app, session string, lossy bool) (stop func(), err error) {
+// listen subscribes to what tells of a session.
+func (c *Client) listen(app, session string, lossy bool) (*feed, error) {
 	n := c.cfg.Names
+	f := &feed{signal: make(chan struct{}, 1), names: n}
 	subjects := map[string]func(natswire.Msg){n.LiveSubject(app, session): f.event}
 	if lossy {
 		subjects[n.TokenSubject(session, "*")] = f.token
 		subjects[n.ProgressSubject("*", session, "*")] = f.progress
 		subjects[n.DoneSubject(session)] = f.done
 	}
-	var stops []func()
-	stop = func() {
-		for _, s := range stops {
-			s()
-		}
-	}
 	for subject, deliver := range subjects {
 		unsubscribe, err := c.cfg.Bus.Subscribe(subject, deliver)
 		if err != nil {
-			return stop, err
+			f.stop()
+			return nil, err
 		}
-		stops = append(stops, unsubscribe)
+		f.stops = append(f.stops, unsubscribe)
 	}
-	return stop, nil
+	return f, nil
 }
 
 // feed collects lossy updates, and events as they are republished, from the goroutines of subscriptions for one reader.
 type feed struct {
 	names  natswire.Names
 	signal chan struct{} // one slot: there is news
+	stops  []func()      // end the subscriptions
 
 	mu     sync.Mutex
 	queue  []Update
 	events []natswire.Msg // of the log, in the order in which they came
 	missed bool           // there were more events than are kept
+}
+
+func (f *feed) stop() {
+	for _, s := range f.stops {
+		s()
+	}
 }
 
 func (f *feed) nudge() {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -63,8 +64,10 @@ func (a *app) call(ctx context.Context, tool, args, id string, wait bool) error 
 		return err
 	}
 	p := newPrinter(a)
-	p.single, p.wait = true, wait
-	out, err := p.follow(ctx, l.client, receipt)
+	p.single, p.wait, p.stored = true, wait, true
+	out, err := p.follow(ctx, l.client, receipt, func(ctx context.Context, _ func(client.Receipt)) iter.Seq2[client.Update, error] {
+		return l.client.Follow(ctx, receipt.App, receipt.Session, receipt.InputID)
+	})
 	if ctx.Err() != nil {
 		a.say("detached: the call goes on; look at it with: toolfabric sessions show %s", receipt.Session)
 		return errDetached

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ type printer struct {
 	stream bool   // write the answer as it comes
 	json   bool   // write ADK's events, one a line
 	single bool   // a client's call: its refusal is the command's own error
+	stored bool   // the input is the broker's: the run goes on without us
 	wait   bool   // go on also while the run waits for somebody outside
 	asker  *asker // who asks the person here; nil when nobody sits here
 
@@ -55,11 +57,13 @@ func newPrinter(a *app) *printer {
 	return p
 }
 
-// follow shows the run that takes up an input until it has ended. Lost connections are waited out.
-func (p *printer) follow(ctx context.Context, c *client.Client, r client.Receipt) (client.Outcome, error) {
+// follow shows the run that takes up an input until it has ended. Lost connections are waited out. ask yields the run's updates;
+// with one that still has to send the input, it says when it is stored.
+func (p *printer) follow(ctx context.Context, c *client.Client, r client.Receipt, ask func(ctx context.Context, stored func(client.Receipt)) iter.Seq2[client.Update, error]) (client.Outcome, error) {
 	type update struct {
 		client.Update
-		err error
+		stored bool
+		err    error
 	}
 	p.reply = c.Reply(r.App, r.Session)
 	updates := make(chan update)
@@ -67,12 +71,18 @@ func (p *printer) follow(ctx context.Context, c *client.Client, r client.Receipt
 	defer reading.Wait()
 	reader, stop := context.WithCancel(ctx)
 	defer stop()
+	tell := func(u update) bool {
+		select {
+		case updates <- u:
+			return true
+		case <-reader.Done():
+			return false
+		}
+	}
 	reading.Go(func() {
 		defer close(updates)
-		for u, err := range c.Follow(reader, r.App, r.Session, r.InputID) {
-			select {
-			case updates <- update{u, err}:
-			case <-reader.Done():
+		for u, err := range ask(reader, func(client.Receipt) { tell(update{stored: true}) }) {
+			if !tell(update{Update: u, err: err}) {
 				return
 			}
 		}
@@ -114,7 +124,11 @@ func (p *printer) follow(ctx context.Context, c *client.Client, r client.Receipt
 			switch {
 			case !ok:
 				return client.Outcome{}, protocol.ContextError(ctx)
-			case protocol.CodeOf(u.err) == protocol.CodeUnreachable:
+			case u.stored:
+				p.stored = true
+				p.a.say("%s", p.a.err.Paint(term.Dim, "session "+r.Session))
+				continue
+			case protocol.CodeOf(u.err) == protocol.CodeUnreachable && p.stored:
 				if !lost {
 					p.talk("connection lost; the run goes on without us, trying again")
 				}

@@ -1,16 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolfabric/toolfabric/cmd/internal/term"
 	"github.com/toolfabric/toolfabric/coordinator/client"
 	"github.com/toolfabric/toolfabric/protocol"
 )
@@ -76,19 +77,13 @@ func (a *app) run(ctx context.Context, o runOptions, text string) error {
 			return err
 		}
 	}
-	var opts []client.SendOption
-	if o.id != "" {
-		opts = append(opts, client.WithInputID(o.id))
-	}
-	receipt, err := l.client.Send(ctx, o.agent, o.session, client.Text(text), opts...)
+	o.id = cmp.Or(o.id, protocol.NewID())
+	o.session = cmp.Or(o.session, o.id) // as Send would name a new one
+	err = a.showRun(ctx, l.client, o, text)
 	if protocol.CodeOf(err) == protocol.CodeUnknownApp {
 		return unserved(ctx, l, o.agent, err)
 	}
-	if err != nil {
-		return err
-	}
-	a.say("%s", a.err.Paint(term.Dim, "session "+receipt.Session))
-	return a.showRun(ctx, l.client, receipt, o)
+	return err
 }
 
 // unserved adds to the error about an agent that nobody has ever served the ones that somebody has, the closest first.
@@ -126,13 +121,17 @@ func continued(ctx context.Context, c *client.Client, o runOptions) (agent strin
 	return s.App, nil
 }
 
-func (a *app) showRun(ctx context.Context, c *client.Client, receipt client.Receipt, o runOptions) error {
+// showRun says text to the session and shows what comes of it.
+func (a *app) showRun(ctx context.Context, c *client.Client, o runOptions, text string) error {
 	p := newPrinter(a)
 	p.json = a.set.Output == "json"
 	p.stream = !p.json && (o.stream || a.out.TTY)
 	p.wait = o.wait
-	out, err := p.follow(ctx, c, receipt)
-	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+	receipt := client.Receipt{App: o.agent, Session: o.session, InputID: o.id}
+	out, err := p.follow(ctx, c, receipt, func(ctx context.Context, stored func(client.Receipt)) iter.Seq2[client.Update, error] {
+		return c.Ask(ctx, o.agent, o.session, client.Text(text), stored, client.WithInputID(o.id))
+	})
+	if p.stored && ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		p.talk("detached: the run goes on; see it with: toolfabric sessions show %s\ncontinue with: toolfabric run --session %s TEXT", receipt.Session, receipt.Session)
 		return errDetached
 	}
