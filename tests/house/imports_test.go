@@ -35,7 +35,8 @@ var imports = []struct {
 	{pkg: "toolkit/agent/...", may: join(wire, append(values, "toolkit/agent/...", "toolkit/tool")...)},
 	{pkg: "toolkit/tool/agenttool", may: join(wire, append(values, "toolkit/agent/...", "toolkit/tool")...)},
 	{pkg: "toolkit/tool/skilltoolset", may: join(wire, append(values, "toolkit/agent", "toolkit/tool", "toolkit/tool/exectool", "toolkit/tool/functiontool", "toolkit/tool/invoke")...)},
-	{pkg: "toolkit/tool/...", may: join(wire, append(values, "toolkit/agent", "toolkit/tool", "toolkit/tool/invoke", "toolkit/tool/functiontool")...)},
+	{pkg: "toolkit/tool/internal/...", only: "std"},
+	{pkg: "toolkit/tool/...", may: join(wire, append(values, "toolkit/agent", "toolkit/tool", "toolkit/tool/invoke", "toolkit/tool/functiontool", "toolkit/tool/internal/...")...)},
 	{pkg: "toolkit/...", may: []string{"protocol", "protocol/telemetry/...", "toolkit/..."}},
 
 	{pkg: "worker/...", may: []string{"protocol/...", "toolkit/...", "worker/..."}},

@@ -148,6 +148,11 @@ func (s *set) Close() error {
 	return nil
 }
 
+// broken is a set whose code panics.
+type broken struct{ *set }
+
+func (broken) Tools(agent.ReadonlyContext) ([]tool.Tool, error) { panic("a bug of the set") }
+
 func (s *set) isClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,10 +208,10 @@ func TestASetThatFailsTakesNothingDown(t *testing.T) {
 	f := newFabric(t)
 	bad, good := newSet("bad"), newSet("good", says(t, "g", "Good.", "good"))
 	bad.err = errors.New("the server is down")
-	f.host(nil, bad, good)
+	f.host(nil, bad, broken{newSet("broken")}, good)
 	f.until("g")
 	f.call("g", `{"result":"good"}`)
-	if log := f.log.String(); !strings.Contains(log, "toolset=bad") || !strings.Contains(log, "the server is down") {
+	if log := f.log.String(); !strings.Contains(log, "toolset=bad") || !strings.Contains(log, "the server is down") || !strings.Contains(log, "toolset=broken") {
 		t.Errorf("the log says %s", log)
 	}
 	bad.become(nil, says(t, "b", "Back.", "back"))
@@ -223,7 +228,7 @@ func TestANameClashNamesBothOwners(t *testing.T) {
 	f.host(nil, newSet("left", says(t, "same", "Left.", "left"), says(t, "l", "L.", "l")), newSet("right", says(t, "same", "Right.", "right"), says(t, "r", "R.", "r")))
 	f.until("same", "l", "r")
 	f.call("same", `{"result":"left"}`)
-	if log := f.log.String(); !strings.Contains(log, "left") || !strings.Contains(log, "right") || !strings.Contains(log, "tool=same") {
+	if log := f.log.String(); !strings.Contains(log, "left") || !strings.Contains(log, "right") || !strings.Contains(log, "two tools are named same") {
 		t.Errorf("the log says %s", log)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"runtime/debug"
 	"strings"
 
 	"google.golang.org/genai"
@@ -34,7 +35,7 @@ func (l *listing) signature() string {
 
 func (h *host) list(ctx context.Context) listing {
 	var l listing
-	owners := map[string]string{}
+	var names tool.Names
 	told := map[string]bool{}
 	tell := func(text string, args ...any) {
 		key := text + fmt.Sprint(args...)
@@ -52,19 +53,17 @@ func (h *host) list(ctx context.Context) listing {
 			tell("a tool cannot be served", "toolset", owner, "tool", name, "reason", protocol.ProblemOf(err).Message)
 			return
 		}
-		d := it.Declaration()
-		if first, taken := owners[d.Name]; taken {
-			tell("two tools have one name; the first one is served", "tool", d.Name, "served", first, "left_out", owner)
+		if err := names.Take(tool.Aliased(t), owner); err != nil {
+			tell("a tool is left out", "toolset", owner, "error", err)
 			return
 		}
-		owners[d.Name] = owner
-		l.tools, l.decls = append(l.tools, t), append(l.decls, d)
+		l.tools, l.decls = append(l.tools, t), append(l.decls, it.Declaration())
 	}
 	for _, t := range h.cfg.Tools {
 		add("the worker itself", t)
 	}
 	for i, s := range h.sets {
-		tools, err := s.Tools(asker{ctx})
+		tools, err := listed(ctx, s)
 		if err != nil {
 			l.failed = true
 			if ctx.Err() == nil {
@@ -79,6 +78,16 @@ func (h *host) list(ctx context.Context) listing {
 	}
 	h.told = told
 	return l
+}
+
+// listed contains a set that panics.
+func listed(ctx context.Context, s tool.Toolset) (tools []tool.Tool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("it panicked: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return s.Tools(asker{ctx})
 }
 
 // asker is whoever lists a set on a worker: no run, no user, no state.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolfabric/toolfabric/toolkit/tool"
+	"github.com/toolfabric/toolfabric/toolkit/tool/internal/procgroup"
 )
 
 const (
@@ -53,10 +54,15 @@ func (p *Process) Run(ctx tool.Context) (Ended, error) {
 	cmd.Dir = p.Dir
 	cmd.Env = p.environment(ctx)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Stdin, out, &tail
-	ownGroup(cmd)
+	procgroup.Own(cmd)
+	cmd.Cancel = func() error { return procgroup.Kill(cmd) }
 	cmd.WaitDelay = pipeGrace
-	err := runAttached(cmd)
-	endGroup(cmd)
+	release := procgroup.Attach(cmd)
+	err := cmd.Run()
+	release()
+	if cmd.Process != nil {
+		_ = procgroup.Kill(cmd) // what it left running
+	}
 	ended := Ended{Stdout: out.buf.Bytes(), Stderr: tail.text(), cut: tail.cut}
 	switch {
 	case context.Cause(stop) == errTooMuch:

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolfabric/toolfabric/protocol"
+	"github.com/toolfabric/toolfabric/toolkit/tool/internal/procgroup"
 )
 
 // How long a server may take to end after its standard input was closed, and again after SIGTERM.
@@ -74,7 +75,7 @@ func (p *process) Connect(ctx context.Context) (mcp.Connection, error) {
 		cmd.Stderr = &logLines{log: p.log}
 	}
 	cmd.WaitDelay = endGrace // of pipes that a child of the server holds open
-	ownGroup(cmd)
+	procgroup.Own(cmd)
 	s := &server{cmd: cmd, stdin: stdin, stdout: stdout, ended: make(chan struct{})}
 	if err := s.start(); err != nil {
 		stdout.Close()
@@ -96,18 +97,18 @@ type server struct {
 	once   sync.Once
 }
 
-// start starts the process and waits for it beside. Both happen in one goroutine, whose thread is its own: see attach.
+// start starts the process and waits for it beside. Both happen in one goroutine, whose thread is its own: see procgroup.Attach.
 func (s *server) start() error {
 	started := make(chan error)
 	go func() {
 		defer close(s.ended)
-		release := attach(s.cmd)
+		release := procgroup.Attach(s.cmd)
 		defer release()
 		err := s.cmd.Start()
 		started <- err
 		if err == nil {
 			_ = s.cmd.Wait() // how it ended is seen by whoever speaks with it
-			endGroup(s.cmd)
+			_ = procgroup.Kill(s.cmd)
 		}
 	}()
 	if err := <-started; err != nil {
@@ -122,9 +123,9 @@ func (s *server) Close() error {
 	s.once.Do(func() {
 		s.stdin.Close()
 		if !s.gone(endGrace) {
-			askGroup(s.cmd)
+			_ = procgroup.Terminate(s.cmd)
 			if !s.gone(endGrace) {
-				endGroup(s.cmd)
+				_ = procgroup.Kill(s.cmd)
 				<-s.ended
 			}
 		}
