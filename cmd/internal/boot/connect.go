@@ -34,7 +34,9 @@ func (s *Settings) Attend(ctx context.Context, name string, log *slog.Logger) (c
 func (s *Settings) connect(ctx context.Context, name string, listen func(natswire.Notice)) (*natswire.Conn, error) {
 	cfg := natswire.Config{URL: s.NATS, Creds: s.Creds, Context: s.Context, Name: name, Namespace: s.Namespace, Listener: listen}
 	if cfg.URL == "" && cfg.Context == "" {
-		cfg.URL = ReadEndpoint(s.Data).URL
+		if cfg.URL = ReadEndpoint(s.Data).URL; cfg.URL == "" && s.Data != DefaultData() {
+			return nil, protocol.Errorf(protocol.CodeUnreachable, "nobody serves %s; start it with: toolfabric up --data %s, or name a server with --nats URL", s.Data, s.Data)
+		}
 	}
 	conn, err := natswire.Connect(ctx, cfg)
 	if protocol.CodeOf(err) == protocol.CodeUnsupported {

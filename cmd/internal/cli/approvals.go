@@ -117,7 +117,7 @@ func (a *app) decide(ctx context.Context, id string, o decideOptions) error {
 		return err
 	}
 	if p.Confirmation != nil && !strings.HasPrefix(p.Confirmation.Digest, o.digest) {
-		return protocol.Errorf(protocol.CodeDigestMismatch, "call %s waits with other arguments than those of digest %s; look again: toolfabric approvals show %s", p.Call, o.digest, p.Call)
+		return protocol.Errorf(protocol.CodeDigestMismatch, "call %s waits with other arguments than those of digest %s; look again: %s", p.Call, o.digest, a.line("approvals show %s", p.Call))
 	}
 	r, err := l.client.Decide(ctx, p, d, o.as)
 	if errors.Is(err, client.ErrNoReceipt) {
@@ -151,7 +151,7 @@ func (a *app) printReceipt(p client.Parked, d protocol.Decision, r protocol.Rece
 		}
 	}
 	if len(d.Args) > 0 {
-		a.say("look at what waits now: toolfabric approvals show %s", p.Call)
+		a.say("look at what waits now: %s", a.line("approvals show %s", p.Call))
 	}
 	return nil
 }

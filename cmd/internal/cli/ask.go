@@ -39,7 +39,7 @@ func (q *asker) begin(ctx context.Context, w *client.Waiting) bool {
 	}
 	for i := range q.others {
 		q.p.waitsFor(&q.others[i])
-		q.p.a.say("%s", strings.TrimSuffix(nextFor(&q.others[i]), "\n"))
+		q.p.a.say("%s", strings.TrimSuffix(q.p.a.nextFor(&q.others[i]), "\n"))
 	}
 	if len(q.queue) == 0 {
 		return false

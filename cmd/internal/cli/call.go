@@ -69,7 +69,7 @@ func (a *app) call(ctx context.Context, tool, args, id string, wait bool) error 
 		return l.client.Follow(ctx, receipt.App, receipt.Session, receipt.InputID)
 	})
 	if ctx.Err() != nil {
-		a.say("detached: the call goes on; look at it with: toolfabric sessions show %s", receipt.Session)
+		a.say("detached: the call goes on; look at it with: %s", a.line("sessions show %s", receipt.Session))
 		return errDetached
 	}
 	if err == nil && id != "" {

@@ -39,7 +39,7 @@ func (a *app) callsShow(ctx context.Context, args []string) error {
 	defer l.close()
 	p, err := l.client.FindParked(ctx, args[0])
 	if err == nil {
-		return a.print(p, func() error { return writeParked(a.out, &p) })
+		return a.print(p, func() error { return a.writeParked(&p) })
 	}
 	if protocol.CodeOf(err) != protocol.CodeNotFound || protocol.CheckID(args[0]) != nil {
 		return err

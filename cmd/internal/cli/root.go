@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,8 +23,10 @@ type app struct {
 	set boot.Settings
 	in  io.Reader
 	ask bool // a person sits here: in is a terminal, and so is err
-	out term.Screen
-	err term.Screen
+
+	flags string // those that say where the fabric is, as they were given, with a blank before each
+	out   term.Screen
+	err   term.Screen
 }
 
 // Main runs one command line and returns its exit code. ctx ends when the user interrupts it.
@@ -129,11 +133,48 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // prepare settles the settings before any verb runs.
 func (a *app) prepare(cmd *cobra.Command, _ []string) error {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "nats", "creds", "context", "namespace", "data":
+			a.flags += " --" + f.Name + " " + quoted(f.Value.String())
+		}
+	})
 	if err := boot.Resolve(cmd.Flags(), os.LookupEnv); err != nil {
 		return err
 	}
 	a.out.Raw, a.err.Raw = a.set.Raw, a.set.Raw
 	return a.set.Check()
+}
+
+// line is a command line that reaches the same fabric as this one.
+func (a *app) line(format string, args ...any) string {
+	return "toolfabric " + fmt.Sprintf(format, args...) + a.flags
+}
+
+// natsLine is a line of the nats command that does.
+func (a *app) natsLine(format string, args ...any) string {
+	where := ""
+	switch url := cmp.Or(a.set.NATS, boot.ReadEndpoint(a.set.Data).URL); {
+	case a.set.Context != "":
+		where = " --context " + quoted(a.set.Context)
+	case url != "" && url != "nats://127.0.0.1:4222":
+		where = " --server " + quoted(url)
+	}
+	if a.set.Creds != "" {
+		where += " --creds " + quoted(a.set.Creds)
+	}
+	return "nats" + where + " " + fmt.Sprintf(format, args...)
+}
+
+// quoted is a word as a shell reads it.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+=:@%,", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // do makes a verb's function a cobra one.

@@ -132,7 +132,7 @@ func (a *app) showRun(ctx context.Context, c *client.Client, o runOptions, text 
 		return c.Ask(ctx, o.agent, o.session, client.Text(text), stored, client.WithInputID(o.id))
 	})
 	if p.stored && ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		p.talk("detached: the run goes on; see it with: toolfabric sessions show %s\ncontinue with: toolfabric run --session %s TEXT", receipt.Session, receipt.Session)
+		p.talk("detached: the run goes on; see it with: %s\ncontinue with: %s", a.line("sessions show %s", receipt.Session), a.line("run --session %s TEXT", receipt.Session))
 		return errDetached
 	}
 	if err != nil {

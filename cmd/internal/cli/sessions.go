@@ -111,7 +111,7 @@ func (a *app) sessionsShow(ctx context.Context, args []string) error {
 	for i := range page.Parked {
 		p := newPrinter(a)
 		p.waitsFor(&page.Parked[i])
-		a.say("%s", strings.TrimSuffix(nextFor(&page.Parked[i]), "\n"))
+		a.say("%s", strings.TrimSuffix(a.nextFor(&page.Parked[i]), "\n"))
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolfabric/toolfabric/cmd/internal/term"
 	"github.com/toolfabric/toolfabric/coordinator/client"
 	"github.com/toolfabric/toolfabric/protocol"
+	"github.com/toolfabric/toolfabric/toolkit/tool/mcptoolset"
 )
 
 func (a *app) parkedShow(ctx context.Context, id string) error {
@@ -25,12 +26,13 @@ func (a *app) parkedShow(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return a.print(p, func() error { return writeParked(a.out, &p) })
+	return a.print(p, func() error { return a.writeParked(&p) })
 }
 
 // writeParked prints what waits so that a person can decide about it: what others wrote is escaped also when it goes
 // to a file, and what an asker says stands apart from what would run.
-func writeParked(out term.Screen, p *client.Parked) error {
+func (a *app) writeParked(p *client.Parked) error {
+	out := a.out
 	var b strings.Builder
 	row := func(name, value string) {
 		if value != "" {
@@ -64,7 +66,7 @@ func writeParked(out term.Screen, p *client.Parked) error {
 			fmt.Fprintf(&b, "\n%s the digest is not that of these arguments: do not agree to them\n", out.Paint(term.Red, "!"))
 		}
 	}
-	fmt.Fprintf(&b, "\n%s", nextFor(p))
+	fmt.Fprintf(&b, "\n%s", a.nextFor(p))
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -120,23 +122,35 @@ func decides(p *client.Parked) string {
 }
 
 // nextFor is the commands that end a wait.
-func nextFor(p *client.Parked) string {
+func (a *app) nextFor(p *client.Parked) string {
 	call := term.EscapeLine(p.Call)
+	lines := func(all ...string) string { return "  " + strings.Join(all, "\n  ") + "\n" }
 	if q := p.Confirmation; q != nil {
+		deny := a.line("approvals deny %s", call)
 		if !p.Verified() {
-			return "  toolfabric approvals deny " + call + "\n"
+			return lines(deny)
 		}
 		bound := ""
 		if len(q.Digest) >= 2*minDigest {
 			bound = " --digest " + term.EscapeLine(q.Digest[:2*minDigest])
 		}
-		return fmt.Sprintf("  toolfabric approvals approve %s%s\n  toolfabric approvals deny %s\n  nats pub %s '{\"confirmed\":true}'\n",
-			call, bound, call, strings.TrimSuffix(term.EscapeLine(p.Reply), "*")+"local")
+		if wantsPayload(q) {
+			bound += " --payload JSON"
+		}
+		return lines(a.line("approvals approve %s%s", call, bound), deny,
+			a.natsLine(`pub %s '{"confirmed":true}'`, strings.TrimSuffix(term.EscapeLine(p.Reply), "*")+"local"))
 	}
 	if p.WithPool() {
-		return "  toolfabric pools show " + term.EscapeLine(p.Tool) + "\n  toolfabric calls cancel " + call + "\n"
+		return lines(a.line("pools show %s", term.EscapeLine(p.Tool)), a.line("calls cancel %s", call))
 	}
-	return fmt.Sprintf("  toolfabric calls complete %s --result JSON\n  nats pub %s '{\"v\":%d,\"outcome\":\"completed\",\"value\":{}}'\n", call, term.EscapeLine(p.Reply), protocol.Version)
+	return lines(a.line("calls complete %s --result JSON", call),
+		a.natsLine(`pub %s '{"v":%d,"outcome":"completed","value":{}}'`, term.EscapeLine(p.Reply), protocol.Version))
+}
+
+// wantsPayload reports whether a question shows the schema of what is to be said with a yes, as those of MCP servers do.
+func wantsPayload(q *protocol.Confirmation) bool {
+	var shown mcptoolset.Shown
+	return json.Unmarshal(q.Payload, &shown) == nil && len(shown.Schema) > 0
 }
 
 func indented(raw json.RawMessage) string {

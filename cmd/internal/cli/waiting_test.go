@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolfabric/toolfabric/cmd/internal/boot"
 	"github.com/toolfabric/toolfabric/cmd/internal/term"
 	"github.com/toolfabric/toolfabric/protocol"
 	"github.com/toolfabric/toolfabric/protocol/natswire"
@@ -152,7 +155,7 @@ func TestWhatWaitsAsItIsListedAndShown(t *testing.T) {
 		code, stdout, stderr := d.command("", args...)
 		fmt.Fprintf(&b, "$ toolfabric %s\nexit %d\n%s%s\n", strings.Join(args, " "), code, stdout, stderr)
 	}
-	text := unstable.ReplaceAllString(b.String(), "TIME")
+	text := strings.ReplaceAll(unstable.ReplaceAllString(b.String(), "TIME"), d.server.URL(), "URL")
 	golden(t, "waiting.txt", regexp.MustCompile(` {3,}`).ReplaceAllString(text, "  ")) // columns are as wide as times are long
 }
 
@@ -212,7 +215,7 @@ func TestARunThatWaitsHasNotFailed(t *testing.T) {
 	if code != exitOK || stdout != "" {
 		t.Errorf("exit %d, %q", code, stdout)
 	}
-	for _, want := range []string{"? transfer waits for a decision", "toolfabric approvals approve c1 --digest ", `nats pub tf.approval.helper.in1.q1.local '{"confirmed":true}'`, "toolfabric sessions show in1"} {
+	for _, want := range []string{"? transfer waits for a decision", "toolfabric approvals approve c1 --digest ", ` pub tf.approval.helper.in1.q1.local '{"confirmed":true}'`, "toolfabric sessions show in1"} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("%q is not in %s", want, stderr)
 		}
@@ -293,5 +296,34 @@ func TestThePersonAtTheTerminalIsAsked(t *testing.T) {
 				t.Errorf("%+v", d.decisions)
 			}
 		})
+	}
+}
+
+// What is printed to be pasted reaches the fabric that was spoken to.
+func TestPrintedCommandsReachTheSameFabric(t *testing.T) {
+	d := newDesk(t)
+	d.park(gated("s1", "c1", "q1", `{"amount":5}`))
+	data := filepath.Join(t.TempDir(), "it's here")
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	remove, err := boot.WriteEndpoint(data, boot.Endpoint{URL: d.server.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := command(t, "", "approvals", "show", "c1", "--data", data)
+	if code != exitOK {
+		t.Fatalf("exit %d, %s", code, stderr)
+	}
+	quoted := "'" + strings.ReplaceAll(data, "'", `'\''`) + "'"
+	for _, want := range []string{"toolfabric approvals deny c1 --data " + quoted + "\n", "nats --server " + d.server.URL() + " pub tf.approval."} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is not in %s", want, stdout)
+		}
+	}
+	remove()
+	code, _, stderr = command(t, "", "approvals", "show", "c1", "--data", data)
+	if code != exitUnreachable || !strings.Contains(stderr, "nobody serves "+data) || !strings.Contains(stderr, "toolfabric up --data") {
+		t.Errorf("exit %d, %s", code, stderr)
 	}
 }

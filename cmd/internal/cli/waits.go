@@ -16,7 +16,7 @@ func (p *printer) waits(w *client.Waiting) {
 	}
 	for i := range w.Calls {
 		p.waitsFor(&w.Calls[i])
-		p.a.say("%s", strings.TrimSuffix(nextFor(&w.Calls[i]), "\n"))
+		p.a.say("%s", strings.TrimSuffix(p.a.nextFor(&w.Calls[i]), "\n"))
 	}
 }
 
@@ -44,7 +44,7 @@ func (p *printer) decidedElsewhere(in *protocol.FoldedInput) {
 
 // waitingElsewhere says how to come back to a run that goes on without this command.
 func (a *app) waitingElsewhere(session string) {
-	a.say("it goes on by itself then; see it with: toolfabric sessions show %s", session)
+	a.say("it goes on by itself then; see it with: %s", a.line("sessions show %s", session))
 }
 
 // question is a call as a person at the terminal is asked about it: all of it, as show prints it.

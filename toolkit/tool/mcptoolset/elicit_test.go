@@ -91,7 +91,12 @@ func TestAQuestionNamesTheOnlyCall(t *testing.T) {
 		return &mcp.ElicitResult{Action: "decline"}, nil
 	}}))
 	c := call(`{}`)
+	told := ""
+	c.Progress = func(p protocol.Progress) { told += p.Text }
 	_, _ = it.Run(t.Context(), c)
+	if !strings.HasSuffix(told, "asks a person, see toolfabric approvals: Who?") {
+		t.Errorf("whoever watches the call is told %q", told)
+	}
 	if q.Tool != "p_x" || q.Call != c.Envelope.Call || q.Session != "s1" || q.Message != "Who?" {
 		t.Errorf("got %+v", q)
 	}

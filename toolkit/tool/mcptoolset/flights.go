@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -116,6 +117,18 @@ type Question struct {
 	Tool, Call, Session string
 }
 
+// announce tells whoever watches a call that it waits for a person.
+func (f *flights) announce(q Question) {
+	f.mu.Lock()
+	waiting := slices.Clone(f.now)
+	f.mu.Unlock()
+	for _, a := range waiting {
+		if q.Call == "" || a.ctx.FunctionCallID() == q.Call {
+			a.ctx.Progress(0, "the MCP server asks a person, see toolfabric approvals: "+clip(seen(q.Message), 200))
+		}
+	}
+}
+
 // elicit is a question of a server before the protocol 2026-07-28. A person is asked one after the other, and not more often than
 // maxQuestions for each call that runs; meanwhile no call counts as idle. What cannot be asked, or is not answered in time,
 // is answered with cancel.
@@ -143,6 +156,7 @@ func (f *flights) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.Elic
 	case <-ctx.Done():
 		return &mcp.ElicitResult{Action: "cancel"}, nil
 	}
+	f.announce(q)
 	res, err := f.cfg.Elicit(ctx, q)
 	switch {
 	case ctx.Err() != nil:
