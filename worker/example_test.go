@@ -21,23 +21,29 @@ func countWords(_ tool.Context, args countArgs) (int, error) {
 	return len(strings.Fields(args.Text)), nil
 }
 
-func Example() {
+func serveCount() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	conn, err := natswire.Connect(ctx, natswire.Config{URL: os.Getenv("TOOLFABRIC_NATS")})
 	if err != nil {
-		log.Panic(err)
+		return err
 	}
 	defer conn.Close()
 	count, err := functiontool.New(functiontool.Config{
 		Name: "count_words", Description: "Counts the words of a text.", Effect: tool.Read,
 	}, countWords)
 	if err != nil {
-		log.Panic(err)
+		return err
 	}
 	w, err := worker.New(worker.Config{Bus: conn, Names: conn.Names(), Tools: []tool.Tool{count}})
 	if err != nil {
-		log.Panic(err)
+		return err
 	}
-	log.Println("served until an interrupt:", w.Run(ctx))
+	return w.Run(ctx) // until an interrupt
+}
+
+func Example() {
+	if err := serveCount(); err != nil {
+		log.Fatal(err)
+	}
 }

@@ -119,7 +119,7 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 
 func missing(err error, name string) error {
 	if protocol.CodeOf(err) == protocol.CodeNotFound {
-		return protocol.Wrap(err, protocol.CodeNotFound, "there is no skill %.80q on the bus; toolfabric skills ls lists them", name)
+		return protocol.Errorf(protocol.CodeNotFound, "there is no skill %.80q on the bus; toolfabric skills ls lists them", name)
 	}
 	return err
 }

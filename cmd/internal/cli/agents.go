@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,18 @@ type agentSummary struct {
 	Digest      string   `json:"digest"`
 }
 
+// has is what the agent can use, in one line.
+func (s *agentSummary) has() string {
+	all := slices.Clone(s.Tools)
+	for _, t := range s.Toolsets {
+		all = append(all, "set:"+t)
+	}
+	for _, a := range s.SubAgents {
+		all = append(all, "agent:"+a)
+	}
+	return strings.Join(all, ",")
+}
+
 // limits are an agent's, as its file writes them.
 type limits struct {
 	ModelCalls   int    `json:"model_calls"`
@@ -100,7 +113,7 @@ func (a *app) agentsLs(ctx context.Context, dir string) error {
 	return a.print(list, func() error {
 		rows := make([][]string, 0, len(list))
 		for _, s := range list {
-			rows = append(rows, []string{s.Name, s.Model, strings.Join(s.Tools, ","), term.Clip(s.Description, 60)})
+			rows = append(rows, []string{s.Name, s.Model, s.has(), term.Clip(s.Description, 60)})
 		}
 		return a.table([]string{"AGENT", "MODEL", "TOOLS", "DESCRIPTION"}, rows)
 	})

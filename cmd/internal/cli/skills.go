@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,6 +61,13 @@ func packFolder(dir string) (*skills.Package, error) {
 		return nil, protocol.Wrap(err, protocol.CodeUsage, "the folder %s cannot be read", dir)
 	}
 	defer root.Close()
+	if _, err := root.Stat("SKILL.md"); errors.Is(err, fs.ErrNotExist) {
+		what := "a skill is a folder with a SKILL.md, and there is none in " + dir
+		if below, err := fs.Glob(root.FS(), "*/SKILL.md"); err == nil && len(below) > 0 {
+			what += "; there are in the folders below: toolfabric skills put " + quoted(filepath.Clean(dir)) + "/*"
+		}
+		return nil, protocol.Errorf(protocol.CodeUsage, "%s", what)
+	}
 	p, err := skills.Pack(root.FS())
 	if err != nil {
 		return nil, protocol.Errorf(protocol.CodeUsage, "%s: %s", dir, protocol.ProblemOf(err).Message)

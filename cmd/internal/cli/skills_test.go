@@ -65,7 +65,7 @@ func TestSkillsArePutShownAndRemoved(t *testing.T) {
 		t.Errorf("%s, %v", stdout, err)
 	}
 	run(exitOK, "rm", "pdf-forms")
-	if _, stderr := run(exitRefused, "show", "pdf-forms"); !strings.Contains(stderr, "toolfabric skills ls") {
+	if _, stderr := run(exitRefused, "show", "pdf-forms"); !strings.HasSuffix(stderr, "there is no skill \"pdf-forms\" on the bus; toolfabric skills ls lists them (not_found)\n") {
 		t.Error(stderr)
 	}
 	run(exitRefused, "rm", "pdf-forms")
@@ -80,6 +80,10 @@ func TestOneBrokenFolderStoresNone(t *testing.T) {
 	code, _, stderr := command(t, "", "skills", "put", "--nats", s.URL(), good, bad, other, filepath.Join(good, "nosuch"))
 	if code != exitUsage || !strings.Contains(stderr, "SKILL.md: invalid frontmatter: line 3") || !strings.Contains(stderr, `named "another"`) || !strings.Contains(stderr, "nosuch") {
 		t.Errorf("exit %d, %s", code, stderr)
+	}
+	code, _, stderr = command(t, "", "skills", "put", "--nats", s.URL(), filepath.Dir(good))
+	if code != exitUsage || !strings.Contains(stderr, "in the folders below: toolfabric skills put "+filepath.Dir(good)+"/*") {
+		t.Errorf("a folder of skills: exit %d, %s", code, stderr)
 	}
 	if code, stdout, _ := command(t, "", "skills", "ls", "--nats", s.URL(), "--output", "json"); code != exitOK || strings.TrimSpace(stdout) != "[]" {
 		t.Errorf("exit %d, %s", code, stdout)

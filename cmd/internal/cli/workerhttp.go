@@ -12,6 +12,7 @@ import (
 	"github.com/toolfabric/toolfabric/cmd/internal/workerfile"
 	"github.com/toolfabric/toolfabric/protocol"
 	"github.com/toolfabric/toolfabric/toolkit/tool"
+	"github.com/toolfabric/toolfabric/toolkit/tool/httptool"
 	"github.com/toolfabric/toolfabric/worker"
 )
 
@@ -194,7 +195,11 @@ func (o *openAPIOptions) read(f *pflag.FlagSet) error {
 	return nil
 }
 
-// skipped tells of an operation that is no tool.
-func (a *app) skipped(set, operation, reason string) {
-	a.logger(slog.LevelInfo).Warn("an operation is not served", "document", set, "operation", operation, "reason", reason)
+// skipped tells of an operation that is no tool, or not all of it.
+func (a *app) skipped(set string, s httptool.Skipped) {
+	what := "an operation is not served"
+	if s.Served {
+		what = "a part of an operation is left out"
+	}
+	a.logger(slog.LevelInfo).Warn(what, "document", set, "operation", s.Operation, "reason", s.Reason)
 }

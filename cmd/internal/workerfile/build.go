@@ -8,6 +8,7 @@ import (
 	"github.com/toolfabric/toolfabric/protocol"
 	"github.com/toolfabric/toolfabric/toolkit/tool"
 	"github.com/toolfabric/toolfabric/toolkit/tool/exectool"
+	"github.com/toolfabric/toolfabric/toolkit/tool/httptool"
 )
 
 // Build makes the tool.
@@ -29,7 +30,7 @@ func (t Tool) Build() (tool.Tool, error) {
 // Build makes the file's tools. Operations of documents that are no tools are told to skipped, one at a time; one whose name
 // another tool has is such. A tool or a document that cannot be served at all is code usage, and all such are named. It ends
 // with ctx.
-func (f File) Build(ctx context.Context, skipped func(set, operation, reason string)) ([]tool.Tool, error) {
+func (f File) Build(ctx context.Context, skipped func(set string, s httptool.Skipped)) ([]tool.Tool, error) {
 	var tools []tool.Tool
 	var names tool.Names
 	var faults string
@@ -53,7 +54,7 @@ func (f File) Build(ctx context.Context, skipped func(set, operation, reason str
 			continue
 		}
 		for _, s := range left {
-			skipped(o.Name, s.Operation, s.Reason)
+			skipped(o.Name, s)
 		}
 		listed, err := set.Tools(nil)
 		if err != nil {
@@ -61,7 +62,7 @@ func (f File) Build(ctx context.Context, skipped func(set, operation, reason str
 		}
 		for _, t := range listed {
 			if err := names.Take(t, "openapi "+o.Name); err != nil {
-				skipped(o.Name, t.Name(), err.Error())
+				skipped(o.Name, httptool.Skipped{Operation: t.Name(), Reason: err.Error()})
 				continue
 			}
 			tools = append(tools, t)

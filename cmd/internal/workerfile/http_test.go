@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolfabric/toolfabric/protocol"
 	"github.com/toolfabric/toolfabric/toolkit/tool"
+	"github.com/toolfabric/toolfabric/toolkit/tool/httptool"
 )
 
 const pets = `openapi: 3.0.0
@@ -62,7 +63,7 @@ openapi:
 		t.Fatal(err)
 	}
 	var skipped []string
-	tools, err := f.Build(t.Context(), func(set, operation, reason string) { skipped = append(skipped, set+": "+operation+": "+reason) })
+	tools, err := f.Build(t.Context(), func(set string, s httptool.Skipped) { skipped = append(skipped, set+": "+s.String()) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestADocumentIsReadFromItsURL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return f.Build(t.Context(), func(set, operation, reason string) { t.Error(set, operation, reason) })
+		return f.Build(t.Context(), func(set string, s httptool.Skipped) { t.Error(set, s) })
 	}
 	if tools, err := build(", allow: [127.0.0.1]"); err != nil || len(tools) != 1 || tools[0].Name() != "createPet" {
 		t.Errorf("%v, %v", tools, err)

@@ -23,6 +23,7 @@ type builder struct {
 	client  *client
 	headers []header // of every request
 	limit   int
+	partly  []Skipped // operations that are tools but for a part
 }
 
 // prepare checks what holds for every operation.
@@ -131,6 +132,9 @@ func (b *builder) build(op *operation) (tool.Tool, error) {
 		return nil, errors.New(protocol.ProblemOf(err).Message)
 	}
 	e.compiled = it.Schema()
+	if d.without != "" {
+		b.partly = append(b.partly, Skipped{Operation: op.String(), Reason: d.without, Served: true})
+	}
 	return e, nil
 }
 

@@ -25,7 +25,7 @@ func ExampleNew() {
 	// Output:
 	// read
 	// {"additionalProperties":false,"properties":{"city":{"type":"string"},"units":{"type":"string"}},"required":["city"],"type":"object"}
-	// usage: tool metadata: 169.254.169.254 is not public, and may not be reached: the tool's operator can allow it (allow)
+	// usage: tool metadata: 169.254.169.254 is not public, and may not be reached: whoever serves the tool can allow it, with --allow 169.254.169.254 or allow in its file
 }
 
 func ExampleOpenAPI() {

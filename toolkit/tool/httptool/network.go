@@ -38,10 +38,10 @@ type guard struct {
 }
 
 // blockedError says that an address may not be reached.
-type blockedError struct{ what string }
+type blockedError struct{ what, address string }
 
 func (e *blockedError) Error() string {
-	return e.what + " is not public, and may not be reached: the tool's operator can allow it (allow)"
+	return e.what + " is not public, and may not be reached: whoever serves the tool can allow it, with --allow " + e.address + " or allow in its file"
 }
 
 func newGuard(allow []string) (*guard, error) {
@@ -77,7 +77,7 @@ func (g *guard) checkHost(host string) error {
 	}
 	key := hostKey(host)
 	if (key == "localhost" || strings.HasSuffix(key, ".localhost")) && !g.hosts[key] && len(g.blocks) == 0 {
-		return &blockedError{host}
+		return &blockedError{host, host}
 	}
 	return nil
 }
@@ -101,9 +101,9 @@ func (g *guard) checkAddr(host string, a netip.Addr) error {
 		return nil
 	}
 	if a.String() == host {
-		return &blockedError{host}
+		return &blockedError{host, host}
 	}
-	return &blockedError{fmt.Sprintf("%s (%s)", host, a)}
+	return &blockedError{fmt.Sprintf("%s (%s)", host, a), a.String()}
 }
 
 // dial connects to an address that was checked after its name was resolved: what is checked is what is dialled, so that a

@@ -49,10 +49,11 @@ type OpenAPIConfig struct {
 	Confirm      bool
 }
 
-// Skipped is an operation that was chosen and is no tool.
+// Skipped is an operation that was chosen and is no tool, or not all of it.
 type Skipped struct {
 	Operation string // "GET /pets", and the operationId in brackets
 	Reason    string
+	Served    bool // it is a tool, and Reason says what it lacks
 }
 
 // String is one line for people.
@@ -108,12 +109,13 @@ func OpenAPI(cfg OpenAPIConfig) (*Set, error) {
 			}
 		}
 		if err != nil {
-			s.skipped = append(s.skipped, Skipped{op.String(), err.Error()})
+			s.skipped = append(s.skipped, Skipped{Operation: op.String(), Reason: err.Error()})
 			continue
 		}
 		owner[t.Name()] = op.String()
 		s.tools = append(s.tools, t)
 	}
+	s.skipped = append(s.skipped, b.partly...)
 	return s, nil
 }
 
@@ -123,7 +125,7 @@ func (s *Set) Name() string { return s.name }
 // Tools are the tools, in the order of paths and methods. The slice is the caller's.
 func (s *Set) Tools(agent.ReadonlyContext) ([]tool.Tool, error) { return slices.Clone(s.tools), nil }
 
-// Skipped are the chosen operations that are no tools, each with the reason.
+// Skipped are the chosen operations that are no tools, each with the reason, and what others of them lack.
 func (s *Set) Skipped() []Skipped { return slices.Clone(s.skipped) }
 
 // Close closes idle connections. The tools may be used afterwards.
@@ -174,12 +176,12 @@ func (d *document) operations() ([]*operation, []Skipped) {
 				err = fmt.Errorf("it refers to %s as a path", quoteRef(ref))
 			}
 			if err != nil {
-				skipped = append(skipped, Skipped{visibleKey(path), err.Error()})
+				skipped = append(skipped, Skipped{Operation: visibleKey(path), Reason: err.Error()})
 				continue
 			}
 		}
 		if !ok {
-			skipped = append(skipped, Skipped{visibleKey(path), "it is no object"})
+			skipped = append(skipped, Skipped{Operation: visibleKey(path), Reason: "it is no object"})
 			continue
 		}
 		for _, method := range append(slices.Clone(methods), "TRACE") {

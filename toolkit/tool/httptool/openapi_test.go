@@ -269,6 +269,11 @@ func TestWhatIsWrongInOneOperationHidesNoOther(t *testing.T) {
 			t.Errorf("missing %q in\n%s", want, all)
 		}
 	}
+	for _, skipped := range s.Skipped() {
+		if skipped.Served {
+			t.Errorf("%s is said to be served", skipped)
+		}
+	}
 	tools := toolsOf(t, s)
 	for _, want := range []string{"ok", "cyclic", "optional", "nullable"} {
 		if tools[want] == nil {
@@ -337,5 +342,19 @@ func TestWhatASchemaCostsIsBounded(t *testing.T) {
 	s = opened(t, httptool.OpenAPIConfig{Name: "x", Document: doc(""), BaseURL: "https://api.example.com"})
 	if got := s.Skipped(); len(got) != 1 || !strings.Contains(got[0].Reason, "what it refers to has") {
 		t.Error(got)
+	}
+}
+
+// A body that may be left out and cannot be made is left out of the tool, and that is said.
+func TestABodyThatIsLeftOutIsNamed(t *testing.T) {
+	doc := `{"openapi":"3.0.0","info":{"title":"x","version":"1"},"paths":{"/photo":{"post":{"operationId":"photo","requestBody":{
+		"content":{"multipart/form-data":{"schema":{"type":"object"}}}},"responses":{"200":{"description":"ok"}}}}}}`
+	s := opened(t, httptool.OpenAPIConfig{Name: "x", Document: []byte(doc), BaseURL: "https://api.example.com"})
+	got := s.Skipped()
+	if len(got) != 1 || !got[0].Served || got[0].String() != "POST /photo (photo): its body, which is optional, is of multipart/form-data, and only JSON and forms are supported" {
+		t.Errorf("got %v", got)
+	}
+	if toolsOf(t, s)["photo"] == nil {
+		t.Error("it is no tool")
 	}
 }

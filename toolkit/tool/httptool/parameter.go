@@ -173,6 +173,9 @@ func (d *draft) requestBody(ref *openapi3.RequestBodyRef) error {
 	}
 	if kind == bodyNone || media == nil {
 		if !ref.Value.Required {
+			if len(names) > 0 {
+				d.without = fmt.Sprintf("its body, which is optional, is of %.60s, and only JSON and forms are supported", strings.Join(names, ", "))
+			}
 			return nil
 		}
 		return fmt.Errorf("its body is of %.60s, and only JSON and forms are supported", strings.Join(names, ", "))

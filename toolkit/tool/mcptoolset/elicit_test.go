@@ -92,7 +92,7 @@ func TestAQuestionNamesTheOnlyCall(t *testing.T) {
 	}}))
 	c := call(`{}`)
 	told := ""
-	c.Progress = func(p protocol.Progress) { told += p.Text }
+	c.Progress = func(p protocol.Progress) { told += p.Message }
 	_, _ = it.Run(t.Context(), c)
 	if !strings.HasSuffix(told, "asks a person, see toolfabric approvals: Who?") {
 		t.Errorf("whoever watches the call is told %q", told)
