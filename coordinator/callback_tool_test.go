@@ -68,6 +68,14 @@ func TestToolCallbacks(t *testing.T) {
 			tells: `echo{"cached":true,"seen":true}`,
 		},
 		{
+			name: "to return the arguments is to answer with them (H73)", call: `echo {"n":1}`,
+			cfg: llmagent.Config{
+				BeforeToolCallbacks: befores{func(_ agent.Context, _ tool.Tool, args map[string]any) (map[string]any, error) { return args, nil }},
+			},
+			log:   []string{`answer echo{"n":1} completed {"n":1}`},
+			tells: `echo{"n":1}`,
+		},
+		{
 			name: "an error goes to onToolError, whose result clears it", call: `echo {"n":1}`,
 			cfg: llmagent.Config{
 				BeforeToolCallbacks: befores{func(agent.Context, tool.Tool, map[string]any) (map[string]any, error) { return nil, boom }},

@@ -47,7 +47,7 @@ func again(n int) []byte {
 	return []byte(s.String())
 }
 
-func TestModelCallsOfARunAreCapped(t *testing.T) {
+func TestModelCallsOfARunAreCapped(t *testing.T) { // H72
 	t.Parallel()
 	f := newFabric(t)
 	p := provide(t, again(10), nil)

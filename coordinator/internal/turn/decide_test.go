@@ -109,7 +109,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestUnknownToolsWithoutAndWithManyOthers(t *testing.T) {
+func TestUnknownToolsWithoutAndWithManyOthers(t *testing.T) { // H47
 	if got := unknownTool("x", nil); !strings.Contains(got, "nor any other") {
 		t.Error(got)
 	}

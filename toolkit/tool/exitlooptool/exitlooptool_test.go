@@ -29,7 +29,7 @@ func TestTheSuite(t *testing.T) {
 }
 
 // On a worker it asks the same as when its turn answers it.
-func TestItEndsTheLoopWithoutASummary(t *testing.T) {
+func TestItEndsTheLoopWithoutASummary(t *testing.T) { // H70
 	ready, err := invoke.New(exit(t))
 	if err != nil {
 		t.Fatal(err)

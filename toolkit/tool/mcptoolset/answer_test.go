@@ -48,7 +48,7 @@ func TestAServersToolPassesTheSuite(t *testing.T) {
 	)
 }
 
-func TestEveryBlockOfAnAnswerIsRepresented(t *testing.T) {
+func TestEveryBlockOfAnAnswerIsRepresented(t *testing.T) { // H51
 	size := int64(7)
 	for name, c := range map[string]struct {
 		res  *mcp.CallToolResult

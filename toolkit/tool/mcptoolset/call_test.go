@@ -34,7 +34,7 @@ func serveIn(t *testing.T, s *mcp.Server, cfg mcptoolset.Config, do func(tool.To
 	_ = session.Wait()
 }
 
-func TestProgressExtendsACallAndIsToldToWatchers(t *testing.T) {
+func TestProgressExtendsACallAndIsToldToWatchers(t *testing.T) { // H53
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		raw(s, &mcp.Tool{Name: "slow"}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -120,7 +120,7 @@ func TestTheServerLearnsCallAndTrace(t *testing.T) {
 	}
 }
 
-func TestASessionOutlivesWhatOpenedIt(t *testing.T) {
+func TestASessionOutlivesWhatOpenedIt(t *testing.T) { // H54
 	s := newServer()
 	raw(s, &mcp.Tool{Name: "x"}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return text("ok"), nil })
 	set := serve(t, s, mcptoolset.Config{})
@@ -132,7 +132,7 @@ func TestASessionOutlivesWhatOpenedIt(t *testing.T) {
 	want(t, run(t, one(t, set), `{}`), protocol.OutcomeCompleted, `{"output":"ok"}`)
 }
 
-func TestAnErrorOfTheServerIsAFailure(t *testing.T) {
+func TestAnErrorOfTheServerIsAFailure(t *testing.T) { // H50
 	for name, c := range map[string]struct{ said, want string }{
 		"isError":      {`{"isError":true,"content":[{"type":"text","text":"no "},{"type":"text","text":"disk"}]}`, `{"error":"Tool execution failed. Details: no disk"}`},
 		"without text": {`{"isError":true,"content":[]}`, `{"error":"Tool execution failed."}`},

@@ -57,7 +57,7 @@ func isCall(r *http.Request) bool {
 	return r.Header.Get("Mcp-Method") == "tools/call" || bodyHas(r, `"tools/call"`)
 }
 
-func TestALostSessionIsOpenedAnewAndTheCallRepeatedOnce(t *testing.T) {
+func TestALostSessionIsOpenedAnewAndTheCallRepeatedOnce(t *testing.T) { // H48
 	site := newSite(t)
 	it := one(t, open(t, mcptoolset.Config{Endpoint: site.URL, Connect: 5 * time.Second}))
 	want(t, run(t, it, `{}`), protocol.OutcomeCompleted, `{"output":"run 1"}`)

@@ -67,7 +67,7 @@ func serveRaw(t *testing.T, cfg mcptoolset.Config, answer peer) tool.Toolset {
 	return open(t, cfg)
 }
 
-func TestHostileListsTakeNothingElseDown(t *testing.T) {
+func TestHostileListsTakeNothingElseDown(t *testing.T) { // H52
 	good := `{"name":"good","description":"Good.","inputSchema":{"type":"object"}}`
 	for name, c := range map[string]struct {
 		list  string
@@ -120,7 +120,7 @@ func TestAServerWithoutToolsIsAnError(t *testing.T) {
 	}
 }
 
-func TestEveryPageIsReadButNotForEver(t *testing.T) {
+func TestEveryPageIsReadButNotForEver(t *testing.T) { // H49
 	page := func(n int, next string) string {
 		return fmt.Sprintf(`{"tools":[{"name":"t%d","description":"x"}],"nextCursor":%q}`, n, next)
 	}
