@@ -25,7 +25,7 @@ var errClosed = errors.New("the toolset is closed")
 
 // link is the session with the server: at most one, made when it is needed, by one goroutine for all that wait for it.
 type link struct {
-	connect func(ctx context.Context) (*mcp.ClientSession, error)
+	connect func(ctx context.Context, older bool) (*mcp.ClientSession, error)
 	limit   time.Duration // of one connect, and of waiting for a server that does not come up
 	place   string
 	log     *slog.Logger
@@ -37,6 +37,7 @@ type link struct {
 	opening chan struct{}      // closed when the goroutine that connects has ended; nil when there is none
 	err     error              // why the last connect failed; nil after a success
 	fails   int                // connects since a call worked
+	older   bool               // the next connect is by a protocol before 2026-07-28
 	next    time.Time          // no connect before
 	closed  bool
 	stop    context.CancelFunc // of the goroutine that connects
@@ -146,10 +147,10 @@ func (l *link) open() <-chan struct{} {
 	done := make(chan struct{})
 	ctx, stop := context.WithCancel(context.Background()) // the session outlives the call that opened it
 	l.opening, l.stop = done, stop
-	wait := time.Until(l.next)
+	wait, older := time.Until(l.next), l.older
 	l.ending.Go(func() {
 		defer close(done)
-		s, err := l.try(ctx, stop, wait)
+		s, err := l.try(ctx, stop, wait, older)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.opening = nil
@@ -157,7 +158,7 @@ func (l *link) open() <-chan struct{} {
 		l.fails++ // until the server has answered a call: one that dies right after its start is not started at once
 		if err != nil {
 			stop()
-			l.err = err
+			l.err, l.older = err, !older // there are servers that answer nothing, or end, when they do not know a method
 			l.log.Warn("no session with the MCP server; trying again when it is needed", "server", l.place, "tries", l.fails, "error", err)
 			return
 		}
@@ -176,7 +177,7 @@ func (l *link) open() <-chan struct{} {
 }
 
 // try connects once, after wait. stop ends ctx, which goes on when it has connected.
-func (l *link) try(ctx context.Context, stop context.CancelFunc, wait time.Duration) (*mcp.ClientSession, error) {
+func (l *link) try(ctx context.Context, stop context.CancelFunc, wait time.Duration, older bool) (*mcp.ClientSession, error) {
 	if wait > 0 {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
@@ -189,7 +190,7 @@ func (l *link) try(ctx context.Context, stop context.CancelFunc, wait time.Durat
 	var late atomic.Bool
 	limit := time.AfterFunc(l.limit, func() { late.Store(true); stop() })
 	defer limit.Stop()
-	s, err := l.connect(ctx)
+	s, err := l.connect(ctx, older)
 	if err != nil && late.Load() {
 		return nil, fmt.Errorf("it did not finish its initialisation within %s: %w", l.limit, err)
 	}

@@ -3,6 +3,7 @@
 package mcptoolset_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -46,6 +48,19 @@ func beServer(kind, file string) {
 	fmt.Fprintln(os.Stderr, "hello from the server")
 	if kind == "talks" {
 		fmt.Println("Welcome to the server! \x1b[1m")
+	}
+	if kind == "knows initialize only" {
+		in, out := io.Pipe()
+		go func() {
+			for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+				if !strings.Contains(lines.Text(), `"server/discover"`) {
+					fmt.Fprintln(out, lines.Text())
+				}
+			}
+			out.Close()
+		}()
+		_ = s.Run(context.Background(), &mcp.IOTransport{Reader: in, Writer: os.Stdout, MaxLineLength: -1})
+		return
 	}
 	_ = s.Run(context.Background(), &mcp.StdioTransport{MaxLineLength: -1})
 }
@@ -91,6 +106,21 @@ func TestAServerThatDiesInACall(t *testing.T) {
 			want(t, run(t, it, `{}`), protocol.OutcomeCompleted, fmt.Sprintf(`{"output":"run %d"}`, c.runs+1)) // it is back
 		})
 	}
+}
+
+// A server may answer nothing at all to what it does not know. The next time it is spoken to by an older protocol.
+func TestAServerThatIsDeafToTheNewestProtocol(t *testing.T) {
+	set, _ := process(t, "knows initialize only", mcptoolset.Config{Connect: time.Second})
+	for tries := 1; ; tries++ { // each waits for a second
+		_, err := set.Tools(nil)
+		if err == nil {
+			break
+		}
+		if tries == 20 || !strings.Contains(err.Error(), "is down") {
+			t.Fatalf("list %d: %v", tries, err)
+		}
+	}
+	want(t, run(t, one(t, set), `{}`), protocol.OutcomeCompleted, `{"output":"run 1"}`)
 }
 
 func TestAServerThatDiedBetweenCallsIsStartedAgain(t *testing.T) {

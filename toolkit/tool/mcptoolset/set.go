@@ -16,8 +16,11 @@ import (
 // Name is what ADK calls every MCP toolset. One with a prefix adds it, so that two can be told apart.
 const Name = "mcp_tool_set"
 
-// protocolStateless is the protocol version from which on servers keep no sessions and answer with their questions.
-const protocolStateless = "2026-07-28"
+// The newest protocol version of before, and the one from which on servers keep no sessions and answer with their questions.
+const (
+	protocolOlder     = "2025-11-25"
+	protocolStateless = "2026-07-28"
+)
 
 // set is a server's tools.
 type set struct {
@@ -47,12 +50,16 @@ func newSet(cfg Config) *set {
 	}
 	client.AddReceivingMiddleware(s.hear)
 	s.link = &link{place: s.cfg.place(), limit: s.cfg.Connect, log: cfg.Logger}
-	s.link.connect = func(ctx context.Context) (*mcp.ClientSession, error) {
+	s.link.connect = func(ctx context.Context, older bool) (*mcp.ClientSession, error) {
 		t, _, err := s.cfg.transport()
 		if err != nil {
 			return nil, err
 		}
-		return client.Connect(ctx, t, nil)
+		var opts mcp.ClientSessionOptions
+		if older {
+			opts.ProtocolVersion = protocolOlder
+		}
+		return client.Connect(ctx, t, &opts)
 	}
 	_, s.watched, _ = s.cfg.transport()
 	return s
