@@ -20,6 +20,7 @@ import (
 	"github.com/toolfabric/toolfabric/toolkit/plugin"
 	"github.com/toolfabric/toolfabric/toolkit/session"
 	"github.com/toolfabric/toolfabric/toolkit/tool"
+	"github.com/toolfabric/toolfabric/toolkit/tool/exitlooptool"
 )
 
 func word(s string) *genai.Content { return genai.NewContentFromText(s, genai.RoleModel) }
@@ -372,6 +373,62 @@ func TestPluginsThatCannotHoldAreRefused(t *testing.T) {
 				_, err := coordinator.New(coordinator.Config{Bus: f.client, Names: f.names, Plugins: c.plugins})
 				if protocol.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("got %v", err)
+				}
+			})
+		})
+	}
+}
+
+// Calls may end a run: one that its turn answers, and one of a worker that wants no summary. The agent is left all the same.
+func TestAnAgentIsLeftWhenCallsEndTheRun(t *testing.T) {
+	bye := func(ctx agent.Context) (*genai.Content, error) {
+		return genai.NewContentFromText("bye", genai.RoleModel), ctx.State().Set("left", ctx.AgentName())
+	}
+	calls := func(name string) string {
+		return ` {"parts":[{"functionCall":{"name":"` + name + `"}}],"role":"model"}`
+	}
+	for _, c := range []struct {
+		name    string
+		call    *genai.Part
+		after   agent.AfterAgentCallback
+		spoken  []string
+		problem string
+		set     string
+	}{
+		{name: "exit_loop", call: calling(exitlooptool.Name, nil), after: bye, spoken: []string{calls(exitlooptool.Name), "after_agent bye"}, set: `"helper"`},
+		{name: "a tool", call: calling("quiet", nil), after: bye, spoken: []string{calls("quiet"), "after_agent bye"}, set: `"helper"`},
+		{name: "nothing said", call: calling("quiet", nil), after: func(agent.Context) (*genai.Content, error) { return nil, nil }, spoken: []string{calls("quiet")}},
+		{name: "an error", call: calling(exitlooptool.Name, nil), after: func(agent.Context) (*genai.Content, error) { return nil, errors.New("no") }, spoken: []string{calls(exitlooptool.Name)}, problem: "AfterAgentCallbacks[0] of agent helper failed: no"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, f *fabric) {
+				exit, err := exitlooptool.New()
+				if err != nil {
+					t.Fatal(err)
+				}
+				asked := 0
+				o := once(c.call)
+				f.start("c1", coordinator.Config{Agents: []agent.Agent{f.agent(llmagent.Config{Name: "helper", Model: o, Tools: append(pools("quiet"), exit),
+					AfterAgentCallbacks: []agent.AfterAgentCallback{func(ctx agent.Context) (*genai.Content, error) { asked++; return c.after(ctx) }}})}})
+				f.pool(declaration("quiet", "Says nothing."), func(protocol.Envelope) protocol.Result {
+					r := object(`{"n":1}`)
+					r.Actions = &protocol.Actions{SkipSummarization: true}
+					return r
+				})
+				f.say("helper", "s1", "hi")
+				s := f.rests("helper", "s1", time.Minute)
+				problem := ""
+				if s.Problem != nil {
+					problem = s.Problem.Message
+				}
+				if n, _ := o.requests(); n != 1 || asked != 1 || s.Kind != protocol.StopDone || problem != c.problem {
+					t.Errorf("%d requests, asked %d times; it ended as %s with %q", n, asked, s.Kind, problem)
+				}
+				if diff := cmp.Diff(c.spoken, f.spoken("helper", "s1")); diff != "" {
+					t.Errorf("said (-want +got):\n%s", diff)
+				}
+				if got := f.set("helper", "s1")["left"]; got != c.set {
+					t.Errorf("left is %q, want %q", got, c.set)
 				}
 			})
 		})

@@ -71,10 +71,7 @@ func (s *session) pursue(ctx context.Context) error {
 				return s.think(ctx)
 			}
 		case fold.Finish:
-			if err := s.fit(ctx); err != nil {
-				return err
-			}
-			return s.step(ctx, fold.Finished{})
+			return s.finish(ctx)
 		case fold.Perform:
 			s.dispatch(e)
 		case fold.Revoke:
@@ -137,6 +134,8 @@ func (s *session) handle(ctx context.Context, items []any) error {
 			err = s.thought(ctx, item)
 		case ready:
 			err = s.ready(ctx, item)
+		case left:
+			err = s.left(ctx, item)
 		case broken:
 			err = s.broke(item)
 		case missed:

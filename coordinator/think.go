@@ -138,7 +138,7 @@ func (s *session) thought(ctx context.Context, item thought) error {
 		_ = s.perform(ctx, fold.Disarm{Adoption: s.state.Adoption})
 	}
 	s.log.history.Expect(item.turn)
-	return s.record(ctx, fold.Modelled{Turn: item.turn.Turn})
+	return s.record(ctx, fold.Modelled{Turn: item.turn.Turn, Asks: s.hooks(item.turn.Agent).Leaves()})
 }
 
 // record appends a turn. One that is too large for the log fails its run: whoever adopts the session would make it again.

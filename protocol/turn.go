@@ -30,6 +30,7 @@ const (
 	SpeakerModel       Speaker = ""             // the model
 	SpeakerBeforeModel Speaker = "before_model" // a callback, in the model's place
 	SpeakerBeforeAgent Speaker = "before_agent" // a callback that ended the run before its agent began
+	SpeakerAfterAgent  Speaker = "after_agent"  // a callback, behind calls that ended the run
 )
 
 // Usage counts tokens of one model request. Fields are the provider's; 0 is a count, a missing Usage is unknown.

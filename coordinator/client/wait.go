@@ -236,7 +236,7 @@ func (r *run) answers(ev *protocol.Event) {
 		}
 	}
 	r.last.answered(ev.Answers)
-	if ev.Turn == nil {
+	if ev.Turn == nil || len(ev.Turn.Content)+len(ev.Turn.Calls) == 0 { // the latter is what callbacks set
 		return
 	}
 	r.last.begin(ev.Turn)

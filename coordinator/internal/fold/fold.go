@@ -264,7 +264,7 @@ func foldTurn(s *State, seq uint64, at int64, t protocol.Turn) {
 		s.Spoke = t.Agent
 		s.Run.Agent, s.Run.Asked, s.Run.Skip = t.Agent, t.RequestSeq, false
 	}
-	if !client && t.By != protocol.SpeakerBeforeAgent {
+	if !client && t.By != protocol.SpeakerBeforeAgent && t.By != protocol.SpeakerAfterAgent {
 		s.Run.ModelCalls++
 		if t.Usage != nil {
 			s.Run.Tokens += t.Usage.Total

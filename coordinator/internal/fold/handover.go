@@ -52,14 +52,15 @@ func (s *State) Finished() bool {
 	return skip
 }
 
-// Finished ends a run that Finished says is at its end.
-type Finished struct{}
+// Finished ends a run that Finished says is at its end. Turn is what callbacks said and set at that; nil for nothing.
+type Finished struct{ Turn *protocol.Turn }
 
-func (Finished) step(s *State, ev *protocol.Event) bool {
+func (in Finished) step(s *State, ev *protocol.Event) bool {
 	if !s.Owned() || !s.Finished() {
 		return false
 	}
 	ev.Answers = s.settled()
+	ev.Turn = in.Turn
 	ev.Stop = &protocol.Stop{Kind: protocol.StopDone}
 	return true
 }

@@ -268,6 +268,7 @@ func (s *State) settled() []protocol.Answer {
 type Modelled struct {
 	Turn    protocol.Turn
 	Problem *protocol.Problem // set when the answer is recorded but ends the run as failed
+	Asks    bool              // callbacks are asked before the run ends by its calls: it does not end with this event
 }
 
 func (in Modelled) step(s *State, ev *protocol.Event) bool {
@@ -280,7 +281,7 @@ func (in Modelled) step(s *State, ev *protocol.Event) bool {
 	switch {
 	case in.Problem != nil:
 		ev.Stop = &protocol.Stop{Kind: protocol.StopDone, Problem: in.Problem}
-	case len(in.Turn.Calls) == 0 && !late, finishes(s, ev):
+	case len(in.Turn.Calls) == 0 && !late, !in.Asks && finishes(s, ev):
 		ev.Stop = &protocol.Stop{Kind: protocol.StopDone}
 	}
 	return true

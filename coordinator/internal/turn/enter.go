@@ -27,6 +27,9 @@ func (m *Moment) Enter(begins bool) (json.RawMessage, error) {
 
 func isContent(c *genai.Content) bool { return c != nil }
 
+// Leave asks the after-agent callbacks when calls have ended the run. A content is said behind them.
+func (m *Moment) Leave() (json.RawMessage, error) { return m.last(nil) }
+
 // last asks the after-agent callbacks, which see what the last answer sets.
 func (m *Moment) last(sets map[string]json.RawMessage) (json.RawMessage, error) {
 	m.add(sets)

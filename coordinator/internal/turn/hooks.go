@@ -78,6 +78,9 @@ func (h *Hooks) Messages() bool { return h != nil && len(h.userMessage) > 0 }
 // Enters reports whether somebody is asked before a run goes into the agent.
 func (h *Hooks) Enters() bool { return h != nil && len(h.beforeRun)+len(h.beforeAgent) > 0 }
 
+// Leaves reports whether somebody is asked when a run is at the agent's end.
+func (h *Hooks) Leaves() bool { return h != nil && len(h.afterAgent) > 0 }
+
 // Ends reports whether somebody is told of a run's end.
 func (h *Hooks) Ends() bool { return h != nil && len(h.afterRun) > 0 }
 

@@ -113,7 +113,7 @@ func (t *tracer) open(process string, e Entry) {
 
 func (t *tracer) turn(ev *protocol.Event) {
 	turn := ev.Turn
-	if (len(turn.Content) > 0 || turn.Model != "") && turn.By != protocol.SpeakerBeforeAgent {
+	if (len(turn.Content) > 0 || turn.Model != "") && turn.By != protocol.SpeakerBeforeAgent && turn.By != protocol.SpeakerAfterAgent {
 		s := &Span{Name: strings.TrimSpace(opGenerate + " " + turn.Model), Process: t.root.Process, Status: statusOK, Start: millis(ev.At), End: millis(ev.At)}
 		if turn.Started > 0 && turn.Ended > 0 {
 			s.Start, s.End = millis(turn.Started), millis(turn.Ended)
