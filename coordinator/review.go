@@ -78,6 +78,12 @@ func (s *session) reviewAnswer(c protocol.Call, a answered, wrap func(answered) 
 	if h == nil {
 		return false
 	}
+	s.showAnswer(h, c, a, wrap)
+	return true
+}
+
+// showAnswer begins the review. It is apart so that a call which nobody wants to see takes no memory for it.
+func (s *session) showAnswer(h *turn.Hooks, c protocol.Call, a answered, wrap func(answered) any) {
 	m, word := s.moment(s.agentOf(c.ID), h, nil), s.state.Word(c.ID)
 	free := room(m.Run.State)
 	s.review(c.ID, wrap(a), func(ctx context.Context) any {
@@ -90,7 +96,6 @@ func (s *session) reviewAnswer(c protocol.Call, a answered, wrap func(answered) 
 		unseen.answer.Result = turn.Late(a.answer.Result, err)
 		return wrap(unseen)
 	})
-	return true
 }
 
 // compact moves a large value to the object store, however long that takes.
