@@ -117,6 +117,9 @@ func (a *app) run(ctx context.Context, c *coordinator.Coordinator, work func(con
 	if work != nil {
 		do("the worker", work)
 	}
+	if !a.fabric.inMemory() {
+		do("the care of the queues", a.fabric.conn.KeepSentinels)
+	}
 	select {
 	case <-present: // first the tools: else the first message might be answered without them
 		do("the coordinator", c.Run)

@@ -10,6 +10,7 @@ type StreamState struct {
 	Stream    string    `json:"stream"`
 	Messages  uint64    `json:"messages"`
 	Bytes     uint64    `json:"bytes"`
+	LastSeq   uint64    `json:"last_seq"`
 	MaxBytes  int64     `json:"max_bytes"` // -1 is no limit
 	Consumers int       `json:"consumers"`
 	Replicas  int       `json:"replicas"`
@@ -26,6 +27,7 @@ func (c *Conn) StreamState(ctx context.Context, stream string) (StreamState, err
 		State struct {
 			Messages  uint64 `json:"messages"`
 			Bytes     uint64 `json:"bytes"`
+			LastSeq   uint64 `json:"last_seq"`
 			Consumers int    `json:"consumer_count"`
 		} `json:"state"`
 		Now time.Time `json:"ts"`
@@ -34,7 +36,7 @@ func (c *Conn) StreamState(ctx context.Context, stream string) (StreamState, err
 		return StreamState{}, err
 	}
 	return StreamState{
-		Stream: stream, Messages: info.State.Messages, Bytes: info.State.Bytes, MaxBytes: info.Config.MaxBytes,
+		Stream: stream, Messages: info.State.Messages, Bytes: info.State.Bytes, LastSeq: info.State.LastSeq, MaxBytes: info.Config.MaxBytes,
 		Consumers: info.State.Consumers, Replicas: info.Config.Replicas, Now: info.Now,
 	}, nil
 }

@@ -226,21 +226,3 @@ func incompatible(have, want jetstream.StreamConfig) string {
 	}
 	return ""
 }
-
-// ensureSentinels stores, in each work queue, one message that nobody ever consumes. An ack that empties a block of a work
-// queue makes the server delete the block's file and create another; with one message left it does not, and over TCP a call
-// costs 0.6 of the time.
-func (c *Conn) ensureSentinels(ctx context.Context) error {
-	n := c.names
-	for _, m := range []Msg{ // no tool's and no app's name begins with a digit
-		{Subject: n.CallSubject("0"), Header: Header{headerTTL: "never"}}, // outlives MaxAge
-		{Subject: n.InputSubject("0", "0", "0")},
-		{Subject: n.TimerSubject("0", "0", "0")},
-	} {
-		m.Expect, m.Data = new(uint64), []byte(`{}`)
-		if _, err := c.Publish(ctx, m); err != nil && protocol.CodeOf(err) != protocol.CodeFenced {
-			return err
-		}
-	}
-	return nil
-}

@@ -1,10 +1,12 @@
 package natswire_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -193,5 +195,67 @@ func TestToolsAreABucket(t *testing.T) {
 	entry, err := bucket.Get(t.Context(), "tool.digest")
 	if err != nil || string(entry.Value()) != "declaration" {
 		t.Fatalf("got %v, %v", entry, err)
+	}
+}
+
+// A sentinel follows what is stored in its queue, whoever else keeps it, and lets a queue at rest be.
+func TestASentinelFollowsItsQueue(t *testing.T) {
+	s := natstest.Start(t)
+	c := s.Connect(t, "")
+	n := c.Names()
+	last := func() natswire.Stored {
+		t.Helper()
+		m, err := c.Last(t.Context(), n.Input(), n.InputSubject("0", "0", "0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	first := last()
+	ctx, stop := context.WithCancel(t.Context())
+	var keeping sync.WaitGroup
+	for range 2 {
+		keeping.Go(func() {
+			if err := c.KeepSentinels(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	defer keeping.Wait()
+	defer stop()
+	moved := func(from uint64) uint64 {
+		t.Helper()
+		ack, err := c.Publish(t.Context(), natswire.Msg{Subject: n.InputSubject("app", "me", "s"), Data: []byte(`{}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			switch m := last(); {
+			case m.Seq > ack.Seq:
+				return m.Seq
+			case m.Seq != from:
+				t.Fatalf("the sentinel at %d went to %d, before message %d", from, m.Seq, ack.Seq)
+			}
+			if err := natswire.Sleep(t.Context(), natswire.SystemClock{}, 20*time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	from := moved(first.Seq)
+	moved(from)
+	for { // two and one sentinel, whatever stood there meanwhile
+		state, err := c.StreamState(t.Context(), n.Input())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state.Messages == 3 {
+			break
+		}
+		if err := natswire.Sleep(t.Context(), natswire.SystemClock{}, 20*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls, err := c.StreamState(t.Context(), n.Calls()); err != nil || calls.LastSeq != 1 {
+		t.Errorf("the sentinel of a queue at rest went to %d, %v", calls.LastSeq, err)
 	}
 }

@@ -158,6 +158,7 @@ func (f *fabric) coordinate(ctx, actors context.Context, b *Broker, namespace st
 		return err
 	}
 	f.run(actors, c.Run)
+	f.run(actors, conn.KeepSentinels)
 	return nil
 }
 

@@ -78,7 +78,7 @@ func (a *app) coordinate(ctx context.Context, o coordinatorOptions) error {
 	if err != nil {
 		return err
 	}
-	actors := []up.Actor{c.Run}
+	actors := []up.Actor{c.Run, conn.KeepSentinels}
 	if sets := agents.Toolsets(cfg.Agents); len(sets) > 0 {
 		beside := worker.Config{Bus: conn, Names: conn.Names(), Logger: log}
 		actors = append(actors, func(ctx context.Context) error { return host.Run(ctx, beside, sets) })

@@ -96,7 +96,7 @@ func (cfg *Config) actors(conn *natswire.Conn, url string) ([]Actor, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []Actor{c.Run}
+	all := []Actor{c.Run, conn.KeepSentinels}
 	tools, sets := cfg.Tools, agents.Toolsets(cfg.Agents)
 	if cfg.Connected != nil {
 		more, own, err := cfg.Connected(conn, cfg.Logger)
