@@ -168,10 +168,10 @@ func TestAnMCPServerKilledInACallComesBack(t *testing.T) {
 	server := mcpServer(t, "everything")
 	p := newPlace(t)
 	p.up()
-	w := p.serveMCP("ev", "echo", nil, []string{"sh", "-c", "echo pid $$ >&2; exec " + strings.Join(server, " ")})
+	w := p.serveMCP("ev", "trigger-long-running-operation", nil, []string{"sh", "-c", "echo pid $$ >&2; exec " + strings.Join(server, " ")})
 	pid := w.says(&w.stderr, `pid (\d+)`)[1]
 	c := p.start("call", "ev_trigger-long-running-operation", "--args", `{"duration":600,"steps":1200}`)
-	w.says(&w.stderr, `"tool":"ev_trigger-long-running-operation"`)
+	w.says(&w.stderr, `"msg":"serving","tool":"ev_echo"`)
 	await(t, "the call runs", func() bool {
 		return strings.Contains(p.ok("pools", "--output", "json"), `"active": 1`)
 	})
