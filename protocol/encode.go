@@ -15,7 +15,7 @@ func Encode(v any) ([]byte, error) {
 	if from.Kind() == reflect.Pointer && !from.IsNil() {
 		from = from.Elem()
 	}
-	if from.Kind() == reflect.Struct {
+	if k := from.Kind(); k == reflect.Struct || k == reflect.Map {
 		room := rooms.Get().(*[]byte)
 		b, ok := writerOf(from.Type())((*room)[:0], from)
 		data := bytes.Clone(b)

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // writer appends a value as encoding/json writes it, without the escapes for HTML. It returns false for what only
@@ -28,24 +27,27 @@ func writerOf(t reflect.Type) writer {
 }
 
 var (
-	writeJSON = reflect.TypeFor[json.Marshaler]()
-	writeText = reflect.TypeFor[encoding.TextMarshaler]()
+	marshalsJSON = reflect.TypeFor[json.Marshaler]()
+	marshalsText = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
 // buildWriter makes the writer of a type. above holds the types that it is a part of: one within itself is left to
 // encoding/json, like all that can have a method to write itself.
 func buildWriter(t reflect.Type, above map[reflect.Type]bool) writer {
-	if t == rawType {
+	switch t {
+	case rawType:
 		return writeRaw
+	case reflect.TypeFor[json.Number]():
+		return leave
 	}
-	if p := reflect.PointerTo(t); above[t] || p.Implements(writeJSON) || p.Implements(writeText) {
+	if p := reflect.PointerTo(t); above[t] || p.Implements(marshalsJSON) || p.Implements(marshalsText) {
 		return leave
 	}
 	above[t] = true
 	defer delete(above, t)
 	switch t.Kind() {
 	case reflect.String:
-		return writeString
+		return writeText
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return func(b []byte, v reflect.Value) ([]byte, bool) { return strconv.AppendInt(b, v.Int(), 10), true }
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
@@ -60,12 +62,20 @@ func buildWriter(t reflect.Type, above map[reflect.Type]bool) writer {
 			}
 			return below(b, v.Elem())
 		}
+	case reflect.Float64:
+		return writeFloat
+	case reflect.Interface:
+		if t.NumMethod() == 0 {
+			return writeAny
+		}
 	case reflect.Slice:
-		if t.Elem().Kind() != reflect.Uint8 { // bytes are base64
-			return listWriter(buildWriter(t.Elem(), above))
+		if e := t.Elem(); e.Kind() != reflect.Uint8 {
+			return listWriter(buildWriter(e, above))
+		} else if e == reflect.TypeFor[byte]() {
+			return writeBytes
 		}
 	case reflect.Map:
-		if t.Key().Kind() == reflect.String && !t.Key().Implements(writeText) {
+		if t.Key().Kind() == reflect.String && !t.Key().Implements(marshalsText) {
 			return mapWriter(buildWriter(t.Elem(), above))
 		}
 	case reflect.Struct:
@@ -108,10 +118,8 @@ func mapWriter(below writer) writer {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			if b, ok = writeString(b, key); !ok {
-				return b, false
-			}
-			if b, ok = below(append(b, ':'), v.MapIndex(key)); !ok {
+			b = append(appendText(b, key.String()), ':')
+			if b, ok = below(b, v.MapIndex(key)); !ok {
 				return b, false
 			}
 		}
@@ -152,11 +160,11 @@ func partsOf(t reflect.Type, at []int, above map[reflect.Type]bool) (parts []par
 		if options != "" && options != "omitempty" {
 			return nil, false
 		}
-		key, plain := appendPlain(nil, name)
-		if !plain || slices.ContainsFunc(parts, func(p part) bool { return p.key == string(key)+":" }) {
+		key := string(appendText(nil, name)) + ":"
+		if slices.ContainsFunc(parts, func(p part) bool { return p.key == key }) {
 			return nil, false
 		}
-		parts = append(parts, part{key: string(key) + ":", index: index, omitEmpty: options == "omitempty", write: buildWriter(f.Type, above)})
+		parts = append(parts, part{key: key, index: index, omitEmpty: options == "omitempty", write: buildWriter(f.Type, above)})
 	}
 	return parts, true
 }
@@ -191,26 +199,6 @@ func isEmpty(v reflect.Value) bool {
 		return false
 	}
 	return v.IsZero()
-}
-
-func writeString(b []byte, v reflect.Value) ([]byte, bool) {
-	if b, ok := appendPlain(b, v.String()); ok {
-		return b, true
-	}
-	data, err := encodeJSON(v.String())
-	return append(b, data...), err == nil
-}
-
-// appendPlain appends a string of which every character stands for itself.
-func appendPlain(b []byte, s string) (_ []byte, ok bool) {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			return b, false
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"'), true
 }
 
 // writeRaw appends a raw part without the white space between its tokens.

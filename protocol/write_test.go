@@ -31,6 +31,12 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 		v.SetUint([]uint64{0, 1, math.MaxUint64}[r.IntN(3)])
 	case reflect.Bool:
 		v.SetBool(r.IntN(2) == 0)
+	case reflect.Float64:
+		v.SetFloat(someFloats[r.IntN(len(someFloats))])
+	case reflect.Interface:
+		if any := someValue(r, depth); any != nil {
+			v.Set(reflect.ValueOf(any))
+		}
 	case reflect.Pointer:
 		if depth > 0 && r.IntN(3) > 0 {
 			v.Set(reflect.New(v.Type().Elem()))
@@ -62,16 +68,59 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
+var someFloats = []float64{0, math.Copysign(0, -1), 1, -1.5, 1e-6, 9.99e-7, 1e-9, -1e-10, 1e20, 1e21, 1.7e308, 5e-324, 1 << 53, math.NaN(), math.Inf(1)}
+
+// someValue is any value that a document may be read into, and some others.
+func someValue(r *rand.Rand, depth int) any {
+	switch n := r.IntN(12); {
+	case n == 0:
+		return nil
+	case n == 1:
+		return r.IntN(2) == 0
+	case n == 2:
+		return someFloats[r.IntN(len(someFloats))]
+	case n == 3:
+		return json.Number([]string{"0", "-1.50", "1e400", "12345678901234567890", "", "x", "1 "}[r.IntN(7)])
+	case n == 4:
+		return []any{-7, int64(7), float32(0.1), []string{"a"}, map[string]int{"b": 1}, struct{ A int }{1}, json.RawMessage(`{"c": 1}`), make(chan int), map[string]any(nil), []any(nil)}[r.IntN(10)]
+	case n < 7 && depth > 0:
+		list := make([]any, r.IntN(4))
+		for i := range list {
+			list[i] = someValue(r, depth-1)
+		}
+		return list
+	case n < 10 && depth > 0:
+		object := map[string]any{}
+		for range r.IntN(12) {
+			object[someTexts[r.IntN(len(someTexts))]] = someValue(r, depth-1)
+		}
+		return object
+	}
+	return someTexts[r.IntN(len(someTexts))]
+}
+
 func TestEncodeWritesWhatEncodingJSONDoes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 4000 {
-		for _, v := range []any{new(Event), new(Envelope), new(Answer), new(Input), new(parts), new(loose)} {
+		for _, v := range []any{new(Event), new(Envelope), new(Answer), new(Input), new(parts), new(loose), new(map[string]any)} {
 			fill(r, reflect.ValueOf(v).Elem(), 4)
 			got, err := Encode(v)
 			want, wantErr := encodeJSON(v)
 			if (err == nil) != (wantErr == nil) || !bytes.Equal(got, want) {
 				t.Fatalf("round %d, %T: %v\n%s\nencoding/json: %v\n%s", i, v, err, got, wantErr, want)
 			}
+		}
+	}
+}
+
+func TestEncodeRefusesWhatHoldsItself(t *testing.T) {
+	object := map[string]any{}
+	object["self"] = object
+	list := []any{nil}
+	list[0] = list
+	for _, v := range []any{object, map[string]any{"list": list}} {
+		if data, err := Encode(v); err == nil {
+			t.Errorf("it was written: %.100s", data)
 		}
 	}
 }
@@ -91,7 +140,22 @@ func TestWireTypesAreWrittenWithoutEncodingJSON(t *testing.T) {
 			t.Errorf("%T is left to encoding/json", v)
 		}
 	}
-	if _, ok := writerOf(reflect.TypeFor[loose]())(nil, reflect.ValueOf(loose{})); ok {
-		t.Error("a float was written by hand")
+	content := struct {
+		Args  map[string]any `json:"args"`
+		Bytes []byte         `json:"bytes"`
+	}{map[string]any{"a": []any{1.5, json.Number("7"), "é\n", nil, true}}, []byte{1}}
+	if _, ok := writerOf(reflect.TypeOf(content))(nil, reflect.ValueOf(content)); !ok {
+		t.Error("what models say is left to encoding/json")
+	}
+}
+
+func TestEveryByteIsWrittenAsEncodingJSONDoes(t *testing.T) {
+	for c := range 256 {
+		for _, next := range []string{"", "a", "\x80", "\xa9"} {
+			s := "a" + string([]byte{byte(c)}) + next
+			if want, _ := encodeJSON(s); string(appendText(nil, s)) != string(want) {
+				t.Errorf("%q is written as %s, want %s", s, appendText(nil, s), want)
+			}
+		}
 	}
 }
