@@ -24,6 +24,7 @@ import (
 	"github.com/toolfabric/toolfabric/coordinator/internal/turn"
 	"github.com/toolfabric/toolfabric/coordinator/policy"
 	"github.com/toolfabric/toolfabric/protocol"
+	"github.com/toolfabric/toolfabric/protocol/crew"
 	"github.com/toolfabric/toolfabric/protocol/natswire"
 	"github.com/toolfabric/toolfabric/toolkit/agent"
 	"github.com/toolfabric/toolfabric/toolkit/agent/llmagent"
@@ -107,7 +108,7 @@ type Coordinator struct {
 	mu       sync.Mutex // guards sessions and draining
 	sessions map[key]*session
 	draining bool
-	running  crew
+	running  crew.Crew
 }
 
 type key struct{ app, session string }

@@ -120,7 +120,7 @@ func (s *session) aside(of context.Context, f func(ctx context.Context) any, lat
 		s.c.running.Leave()
 	})
 	stop := context.AfterFunc(ctx, func() { conclude(late(protocol.ContextError(ctx))) })
-	go func() {
+	s.c.running.Lend(func() {
 		defer cancel()
 		defer func() {
 			if r := recover(); r != nil {
@@ -131,5 +131,5 @@ func (s *session) aside(of context.Context, f func(ctx context.Context) any, lat
 		item := f(ctx)
 		stop()
 		conclude(item)
-	}()
+	})
 }

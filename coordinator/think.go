@@ -177,7 +177,7 @@ func (q *query) attend(ctx context.Context, cancel context.CancelFunc) {
 		return
 	}
 	stop := context.AfterFunc(ctx, func() { q.conclude(thought{err: protocol.ContextError(ctx), of: q.of}) })
-	go func() {
+	q.s.c.running.Lend(func() {
 		defer cancel()
 		t, err := q.ask(ctx)
 		if err != nil && ctx.Err() != nil {
@@ -185,7 +185,7 @@ func (q *query) attend(ctx context.Context, cancel context.CancelFunc) {
 		}
 		stop()
 		q.conclude(thought{turn: t, err: err, of: q.of})
-	}()
+	})
 }
 
 // conclude hands the loop what came of the query, once.

@@ -34,7 +34,7 @@ func (w *Worker) attempt(r *run, settling context.Context) verdict {
 		return returned(backoff(versionFirst, versionLast, r.first.Attempt-1, r.env.Call+w.cfg.ID), misfit)
 	}
 	progress := w.progress(r)
-	call := invoke.Call{Envelope: r.env, Attempt: r.first.Attempt, Worker: w.cfg.ID, Progress: progress.tell, Logger: w.cfg.Logger, Keep: w.keep}
+	call := invoke.Call{Envelope: r.env, Attempt: r.first.Attempt, Worker: w.cfg.ID, Progress: progress.tell, Logger: w.cfg.Logger, Go: r.aside, Keep: w.keep}
 	gated, open := protocol.Result{}, true
 	if misfit == nil {
 		gated, open = r.pool.tool.Gate(r.ctx, call)

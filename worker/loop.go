@@ -2,10 +2,10 @@ package worker
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/toolfabric/toolfabric/protocol"
+	"github.com/toolfabric/toolfabric/protocol/crew"
 	"github.com/toolfabric/toolfabric/protocol/natswire"
 )
 
@@ -24,7 +24,8 @@ type loop struct {
 	abort      context.CancelCauseFunc
 	settling   context.Context // of storing results
 	giveUp     context.CancelFunc
-	goroutines sync.WaitGroup // of calls and links
+	goroutines crew.Crew      // of calls and links
+	lend       func(f func()) // of goroutines
 
 	now      time.Time
 	runs     map[key]*run // have a slot or are held
@@ -46,6 +47,7 @@ func newLoop(ctx context.Context, w *Worker) (*loop, func()) {
 	l.calls, l.abort = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.settling, l.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	l.alarm.Clock = w.cfg.Clock
+	l.lend = l.goroutines.Lend
 	return l, func() { l.abort(nil); l.giveUp(); l.alarm.Stop() }
 }
 

@@ -20,6 +20,7 @@ type run struct {
 	late   bool // it was not taken in time: it does not start, and whoever waits for it is told so
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	aside  func(f func()) // runs the tool
 
 	handles  []natswire.Delivery // the newest delivery of each message that carries this call; the loop's
 	leased   time.Time           // when the broker was last told of it, or told of it; the loop's
@@ -113,6 +114,7 @@ func (l *loop) start(r *run) {
 	r.info.Queued = l.w.broker.now().Sub(r.first.Time)
 	r.pool.active.Add(1)
 	r.ctx, r.cancel = context.WithCancelCause(l.calls)
+	r.aside = l.lend
 	l.w.events.Started(r.info)
 	l.goroutines.Go(func() { l.in.put(finished{r, l.w.attempt(r, l.settling)}) })
 }

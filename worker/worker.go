@@ -121,7 +121,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		l.open(p, 0)
 	}
 	err := l.run()
-	l.goroutines.Wait()
+	<-l.goroutines.Dismiss()
 	l.close()
 	close(gone)
 	others.Wait()

@@ -17,6 +17,7 @@ var imports = []struct {
 }{
 	{pkg: "protocol", only: "std"},
 	{pkg: "protocol/natswire/...", may: []string{"protocol", "protocol/natswire/..."}},
+	{pkg: "protocol/crew", only: "std"},
 	{pkg: "protocol/fault", only: "std"},
 	{pkg: "protocol/telemetry/...", may: []string{"protocol"}},
 	{pkg: "protocol/fault/...", only: "std"},

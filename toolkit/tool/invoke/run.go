@@ -24,6 +24,7 @@ type Call struct {
 	Worker   string                  // who runs it
 	Progress func(protocol.Progress) // never called after Run returned; must not block
 	Logger   *slog.Logger
+	Go       func(f func())                                                                 // runs the tool's code in a goroutine; nil begins one
 	Keep     func(ctx context.Context, data []byte, mediaType string) (protocol.Ref, error) // stores what tool.Keeper is given; nil stores nothing
 }
 
@@ -94,7 +95,11 @@ func (t *Tool) run(ctx context.Context, c *Call, r *protocol.Result) error {
 // when fn was left behind.
 func (t *Tool) contain(ctx context.Context, c *Call, fn func() answer) (answer, bool) {
 	done := make(chan answer, 1)
-	go call(fn, done)
+	start := c.Go
+	if start == nil {
+		start = begin
+	}
+	start(func() { call(fn, done) })
 	var a answer
 	select {
 	case a = <-done:
@@ -113,6 +118,8 @@ func (t *Tool) contain(ctx context.Context, c *Call, fn func() answer) (answer, 
 	}
 	return a, true
 }
+
+func begin(f func()) { go f() }
 
 // errTimeout is the cause of a context that ended with the timeout of one attempt.
 var errTimeout = &protocol.Error{Code: protocol.CodeExpired, Public: "the timeout of one attempt passed", Err: context.DeadlineExceeded}
