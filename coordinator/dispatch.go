@@ -89,7 +89,7 @@ func (s *session) listen() {
 		return
 	}
 	ctx := s.drive.ctx
-	deaf, err := s.c.cfg.Bus.Subscribe(s.c.cfg.Names.DoneSubject(s.key.session), func(m natswire.Msg) {
+	deaf, err := s.c.cfg.Bus.Listen(s.c.cfg.Names.DoneSubject(s.key.session), func(m natswire.Msg) {
 		defer s.c.contain("a listener for results")
 		if _, tool, call, round, ok := s.c.cfg.Names.ParseDone(m.Subject); ok {
 			s.deliver(ctx, tool, s.c.readAnswer(m.Subject, call, round, natswire.StoredSeq(m.Header), m.Data))

@@ -27,6 +27,8 @@ type Bus interface {
 	// Subscribe hands core messages to deliver, in order, on a goroutine of the subscription. deliver must not block.
 	// A reply goes to m.Reply by Emit. The subscription is known to the broker before any later call of this Bus is.
 	Subscribe(subject string, deliver func(Msg)) (unsubscribe func(), err error)
+	// Listen is Subscribe without the round trip in which the broker may refuse it: who is not allowed hears nothing.
+	Listen(subject string, deliver func(Msg)) (unsubscribe func(), err error)
 	// Missed calls tell each time after the connection was lost and is back, with all subscriptions: what nobody stored
 	// meanwhile has passed them by. tell must not block.
 	Missed(tell func()) (stop func())

@@ -93,34 +93,6 @@ func (c *Conn) Request(ctx context.Context, m Msg) (Msg, error) {
 	return received(reply), nil
 }
 
-// Subscribe implements Bus. It costs one round trip, to learn whether the server allows it: code forbidden.
-func (c *Conn) Subscribe(subject string, deliver func(Msg)) (func(), error) {
-	sub, err := c.nc.Subscribe(subject, func(m *nats.Msg) { deliver(received(m)) })
-	if err != nil {
-		return nil, protocol.Wrap(err, protocol.CodeUnreachable, "subscribe to %s", subject)
-	}
-	// A slow subscriber costs itself messages, at the library's bound; what is republished is re-read anyway.
-	unsubscribe := func() { _ = sub.Unsubscribe() }
-	if err := c.settled(subject); err != nil {
-		unsubscribe()
-		return nil, err
-	}
-	return unsubscribe, nil
-}
-
-// settled waits until the server has seen a subscription and tells whether it was refused. The refusal comes before the
-// answer to the flush.
-func (c *Conn) settled(subject string) error {
-	if err := c.nc.FlushTimeout(callTimeout); err != nil {
-		return protocol.Wrap(err, protocol.CodeUnreachable, "subscribe to %s", subject)
-	}
-	err := c.nc.LastError()
-	if v, ok := parseViolation(err); ok && v.subscribe && v.subject == subject {
-		return errForbidden(v, err)
-	}
-	return nil
-}
-
 // outgoing is a message on its way to the client library, which is done with it when its PublishMsg returns. They are used
 // again for the room in their headers.
 type outgoing struct {

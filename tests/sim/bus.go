@@ -193,6 +193,11 @@ func (b *Bus) Subscribe(subject string, deliver func(natswire.Msg)) (func(), err
 	}, nil
 }
 
+// Listen implements natswire.Bus.
+func (b *Bus) Listen(subject string, deliver func(natswire.Msg)) (func(), error) {
+	return b.Subscribe(subject, deliver)
+}
+
 // Missed implements natswire.Bus.
 func (b *Bus) Missed(tell func()) func() {
 	s := &subscription{bus: b, subject: "missed", deliver: func(natswire.Msg) { tell() }}
