@@ -45,6 +45,7 @@ func (s *session) adopt(ctx context.Context, items []any) bool {
 		s.postpone(arrivals, alarms, time.Second)
 		return false
 	}
+	arrivals, alarms = s.takeGuards(ctx, arrivals, alarms)
 	arrivals = s.settleKnown(ctx, arrivals)
 	if s.state.Closed() != nil {
 		s.refuse(ctx, arrivals)
@@ -110,6 +111,9 @@ func (s *session) settle(ctx context.Context, a arrival) {
 }
 
 func (s *session) end(ctx context.Context, a arrival) {
+	if s.guards(&a) && !fault.Mutant("guard-input-acked-folded") {
+		return
+	}
 	if a.delivery != nil {
 		a.delivery.Ack()
 		return
@@ -208,54 +212,6 @@ func (s *session) arrive(ctx context.Context, arrivals []arrival) error {
 	return s.step(ctx, fold.Arrive{Arrivals: prepared})
 }
 
-// settleAlarms looks at fired guards. A guard whose adoption stopped or was superseded is acked once the stop's effects
-// are carried out; one whose adoption is not in the log waits for its cause; the others ask for an adoption: owed is one of
-// them.
-func (s *session) settleAlarms(ctx context.Context, alarms []alarm) (wanted bool, owed []alarm) {
-	for _, a := range alarms {
-		switch g := a.guard; {
-		case g.Park:
-			if s.settleTimer(ctx, a) {
-				owed = append(owed, a)
-			}
-		case g.Adoption != s.state.Adoption && s.state.Seq <= g.Expected && !fault.Mutant("guard-of-no-adoption"):
-			if s.state.Seq == g.Expected || a.delivery.Attempt < guardBelief {
-				a.delivery.Nak(guardDelay) // its input is unacked and adopts
-				continue
-			}
-			// The log lost its end: it was restored. What it says counts from here on.
-			if s.state.Owned() || s.state.Stopped == protocol.StopDrained {
-				owed = append(owed, a)
-			} else {
-				s.concluded(ctx, a)
-			}
-		case g.Adoption != s.state.Adoption:
-			a.delivery.Ack()
-		case s.state.Owned() && fault.Mutant("guard-acked-owned"):
-			a.delivery.Ack()
-		case s.state.Owned() || s.state.Stopped == protocol.StopDrained:
-			owed = append(owed, a)
-		case fault.Mutant("guard-acked-unread"):
-			a.delivery.Ack()
-		default:
-			s.concluded(ctx, a)
-		}
-	}
-	return len(owed) > 0, owed
-}
-
-// guardBelief is how often a guard comes whose expected sequence is not in the log yet, until the log is believed.
-const guardBelief = 20
-
-// concluded ends a guard once the stop it found is carried out.
-func (s *session) concluded(ctx context.Context, a alarm) {
-	if s.conclude(ctx) == nil {
-		a.delivery.Ack()
-	} else {
-		a.delivery.Nak(guardDelay)
-	}
-}
-
 // passOn hands inputs to the session's owner, whose loop folds them. It returns those for which nobody answered; they are
 // this process's to adopt with, or none when the owner lives.
 func (s *session) passOn(ctx context.Context, arrivals []arrival) []arrival {
@@ -329,32 +285,38 @@ func (s *session) take(ctx context.Context, arrivals []arrival) bool {
 			}
 		}
 	}
-	adoption := s.c.cfg.NewID()
-	guard := protocol.Guard{Coordinator: s.c.id, Adoption: adoption, Expected: s.state.Seq}
-	delay := guardDelay * time.Duration(1+s.state.Barren) // a session that keeps killing its owners is taken up more slowly
-	err := natswire.SetGuard(ctx, s.c.cfg.Bus, s.c.cfg.Names, s.key.app, s.key.session, s.c.time.Now().Add(delay), guard)
-	if err != nil {
-		s.c.cfg.Logger.Warn("cannot guard an adoption; its inputs come again", "session", s.key.session, "error", err)
-		s.postpone(arrivals, nil, time.Second)
-		return false
-	}
-	if fault.Mutant("adopt-without-guard") {
-		_ = s.perform(ctx, fold.Disarm{Adoption: adoption})
-	}
 	if fault.Mutant("ack-before-fold") {
 		s.settleAll(ctx, arrivals)
 	}
-	fault.Point("K4")
 	before := s.state
 	s.drive.begin(ctx, s, arrivals)
 	arrivals, shown := s.shown(arrivals)
 	prepared, err := s.prepared(ctx, arrivals)
-	if err == nil {
-		err = s.step(ctx, fold.Adopt{Coordinator: s.c.id, Adoption: adoption, Trace: s.drive.trace(), Arrivals: prepared, Awaits: len(shown) > 0})
-	}
 	if err != nil {
 		return false
 	}
+	guard := guardOf(arrivals)
+	in := fold.Adopt{Coordinator: s.c.id, Adoption: s.c.cfg.NewID(), Trace: s.drive.trace(), Arrivals: prepared, Awaits: len(shown) > 0}
+	if guard != nil {
+		in.Guard = guard.Seq
+	}
+	ev := s.propose(in)
+	if ev == nil {
+		return false
+	}
+	if ev.Adopt != nil && ev.Adopt.Guard == 0 {
+		guard = nil
+		if err := s.guard(ctx, in.Adoption); err != nil {
+			s.c.cfg.Logger.Warn("cannot guard an adoption; its inputs come again", "session", s.key.session, "error", err)
+			s.postpone(slices.Concat(arrivals, shown), nil, time.Second)
+			return false
+		}
+	}
+	fault.Point("K4")
+	if err := s.append(ctx, ev); err != nil {
+		return false
+	}
+	s.drive.guard = guard
 	s.drive.adopted, s.drive.held = s.state.Seq, len(shown) > 0
 	if left := s.reviewArrivals(shown); len(left) > 0 { // what else this event took has decided it
 		s.hold(left, nil)
@@ -401,6 +363,10 @@ func (s *session) perform(ctx context.Context, e fold.Effect) error {
 		fault.Point("K19")
 	case fold.Disarm:
 		fault.Point("K20")
+		if d := s.drive.guard; d != nil {
+			d.Ack()
+			return nil
+		}
 		return natswire.RemoveGuard(ctx, bus, n, s.key.app, s.key.session, e.Adoption)
 	case fold.Rouse:
 		return natswire.SetGuard(ctx, bus, n, s.key.app, s.key.session, s.c.time.Now(),

@@ -20,8 +20,9 @@ type drive struct {
 	ctx        context.Context // of everything the adoption started; carries the root span
 	cancel     context.CancelFunc
 	root       trace.Span
-	adopted    uint64 // sequence of the adoption: turns from there on were appended here
-	deaf       func() // ends the subscription to results; nil before the first call
+	adopted    uint64             // sequence of the adoption: turns from there on were appended here
+	guard      *natswire.Delivery // of the input that guards the adoption; nil is a timer
+	deaf       func()             // ends the subscription to results; nil before the first call
 	calls      map[string]*watch
 	held       bool                            // taken for what callbacks were to see first
 	reviews    map[string]*review              // calls and inputs that callbacks are looking at

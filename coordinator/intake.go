@@ -89,11 +89,14 @@ type arrival struct {
 	release  func()
 }
 
-// alarm is a guard that has fired.
+// isInput reports whether it is what INPUT holds, and no decision or answer.
+func (a *arrival) isInput() bool { return a.answer == nil && a.input.Decision == nil }
+
+// alarm is a guard that has fired, or an input that is one and came again.
 type alarm struct {
 	guard    protocol.Guard
 	delivery natswire.Delivery
-	release  func()
+	release  func() // nil for an input
 }
 
 // question is another coordinator asking whether this one drives the session.

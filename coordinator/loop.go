@@ -163,6 +163,10 @@ func (s *session) handle(ctx context.Context, items []any) error {
 
 // receive folds what arrived, but for what the log holds already and what callbacks are to see first.
 func (s *session) receive(ctx context.Context, arrivals []arrival) error {
+	arrivals, guards := s.takeGuards(ctx, arrivals, nil)
+	for _, g := range guards {
+		s.guarded(g)
+	}
 	if arrivals = s.reviewArrivals(s.settleKnown(ctx, arrivals)); len(arrivals) == 0 {
 		return nil
 	}

@@ -130,11 +130,22 @@ func (l *logView) read() {
 // step takes in, appends the event that it entails, if any, and folds it. An error means that the session is not ours any
 // more, or that it is unknown whether it is: the loop drops everything it has in hand for it.
 func (s *session) step(ctx context.Context, in fold.Input) error {
-	next, ev := fold.Step(s.state, in, fold.Stamp{ID: s.c.cfg.NewID, At: s.c.now()})
-	s.state = next
+	ev := s.propose(in)
 	if ev == nil {
 		return nil
 	}
+	return s.append(ctx, ev)
+}
+
+// propose takes in, and returns the event that it entails; nil is none.
+func (s *session) propose(in fold.Input) *protocol.Event {
+	next, ev := fold.Step(s.state, in, fold.Stamp{ID: s.c.cfg.NewID, At: s.c.now()})
+	s.state = next
+	return ev
+}
+
+// append writes a proposed event and folds it.
+func (s *session) append(ctx context.Context, ev *protocol.Event) error {
 	if ev.Stop != nil && ev.Stop.Kind == protocol.StopParked {
 		fault.Point("K17")
 	}

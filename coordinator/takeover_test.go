@@ -26,11 +26,8 @@ func TestWalkRevivesASessionWhoseGuardIsLost(t *testing.T) {
 		f.say("helper", "s1", "hi")
 		f.pass(time.Second)
 		f.w.Kill("c1")
-		n := f.names
-		for _, subject := range []string{n.TimerSubject("*", "*", "*"), n.DueSubject("*", "*")} {
-			if err := f.client.Purge(t.Context(), n.Timers(), subject, 0); err != nil {
-				t.Fatal(err)
-			}
+		if err := f.client.Purge(t.Context(), f.names.Input(), f.names.InputFilter("helper"), 0); err != nil {
+			t.Fatal(err)
 		}
 		f.start("c2", coordinator.Config{Agents: agents})
 		f.pass(3 * time.Minute)

@@ -30,6 +30,7 @@ const MaxEvent = 512 << 10
 type Adopt struct {
 	Coordinator string `json:"coordinator"`     // answers on its own subject; new at each process start
 	Adoption    string `json:"adoption"`        // id of this adoption and of its guard timer
+	Guard       uint64 `json:"guard,omitempty"` // sequence in INPUT of the input that guards it, folded in this event and unacked until it has stopped; 0 is a timer
 	Trace       string `json:"trace,omitempty"` // traceparent of the run's root span
 }
 

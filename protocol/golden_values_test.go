@@ -60,6 +60,10 @@ var ordinary = []golden{
 			{ID: "in-3", Kind: InputMessage, Client: "you", Seq: 19, Sent: noon - 3, Refused: &Problem{Code: CodeTooLarge, Message: "the session's state would be larger than 256 KiB"}},
 		},
 	}), DecodeEvent),
+	message("event_adopt_guarded", at(Event{
+		Adopt:  &Adopt{Coordinator: owner, Adoption: adoption, Guard: 20},
+		Inputs: []FoldedInput{{ID: "in-4", Kind: InputMessage, Client: "me", Seq: 20, Sent: noon - 2, Content: said}},
+	}), DecodeEvent),
 	message("event_answers_turn", at(Event{
 		Answers: []Answer{{Call: call, Round: 1, Seq: 99, Result: completed}},
 		Turn: &Turn{

@@ -7,6 +7,8 @@ var Mutants = map[string]string{
 	"ack-before-fold":            "a coordinator acks an input before the adoption that folds it is appended",
 	"ack-by-owner-before-fold":   "the owner of a session acks an input, or says that it is folded, before its event is appended",
 	"adopt-without-guard":        "an adoption sets no guard",
+	"guard-input-acked-folded":   "the input that guards an adoption is acked when it is folded",
+	"guard-input-acked-known":    "whoever gets the input that guards an adoption acks it, as the log holds it",
 	"append-unfenced":            "an append does not name the sequence it follows",
 	"rebase-on-conflict":         "a writer that was fenced appends behind the other's event",
 	"append-taken-for-granted":   "an append whose ack was lost counts as done",

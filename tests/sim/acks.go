@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/toolfabric/toolfabric/protocol"
@@ -38,8 +39,13 @@ func (c *checker) ackedInput(r Record, s Settled) {
 		return
 	}
 	j := c.sessions[app+"."+session].until(s.At)
-	if !j.folds(in.ID) && !j.endsIn(protocol.StopDeleted) {
+	guarded := j.guardedBy(r.Seq)
+	switch {
+	case j.endsIn(protocol.StopDeleted):
+	case !j.folds(in.ID):
 		c.add("I6", "input %s (message %d) to %s.%s was acked before it was folded", in.ID, r.Seq, app, session)
+	case guarded != "" && !j.endsIn(protocol.StopDone, protocol.StopParked, protocol.StopCancelled, protocol.StopQuarantined):
+		c.add("I6", "input %s (message %d), the guard of adoption %s of %s.%s, was acked before that stopped", in.ID, r.Seq, guarded, app, session)
 	}
 }
 
@@ -148,11 +154,38 @@ func (c *checker) guarded() {
 			if ev.Adopt == nil {
 				continue
 			}
+			if ev.Adopt.Guard != 0 && c.held(ev) {
+				continue
+			}
 			if at, ok := guards[ev.Adopt.Adoption]; !ok || at > ev.at {
 				c.add("I7", "log %s: adoption %s at %d was appended without a guard", j.name, ev.Adopt.Adoption, ev.seq)
 			}
 		}
 	}
+}
+
+// guardedBy is the adoption that the log ends in, if an input is its guard; empty otherwise.
+func (j *journal) guardedBy(input uint64) string {
+	for _, ev := range slices.Backward(j.events) {
+		if ev.Adopt != nil && ev.Adopt.Guard == input {
+			return ev.Adopt.Adoption
+		}
+		if ev.Adopt != nil {
+			break
+		}
+	}
+	return ""
+}
+
+// held reports whether the input that an adoption names as its guard was folded with it, and is in INPUT at that time.
+func (c *checker) held(ev entry) bool {
+	stored, ok := c.stored[place(c.h.Names.Input(), ev.Adopt.Guard)]
+	if !ok || stored > ev.at || !slices.ContainsFunc(ev.Inputs, func(in protocol.FoldedInput) bool { return in.Seq == ev.Adopt.Guard }) {
+		return false
+	}
+	return !slices.ContainsFunc(c.h.Settled, func(s Settled) bool {
+		return s.Stream == c.h.Names.Input() && s.Seq == ev.Adopt.Guard && s.At < ev.at
+	})
 }
 
 // nothingHeld wants work queues to be empty, but for their sentinels, and deleted logs to be their last event.

@@ -25,11 +25,14 @@ func (c *checker) concluded(j *journal) bool {
 	if len(j.events) == 0 || j.events[len(j.events)-1].Stop == nil || j.endsIn(protocol.StopDrained) {
 		return false
 	}
-	adoption := ""
+	adoption, guard := "", uint64(0)
 	for _, ev := range j.events {
 		if ev.Adopt != nil {
-			adoption = ev.Adopt.Adoption
+			adoption, guard = ev.Adopt.Adoption, ev.Adopt.Guard
 		}
+	}
+	if guard != 0 && !slices.ContainsFunc(c.h.Settled, func(s Settled) bool { return s.Stream == c.h.Names.Input() && s.Seq == guard }) {
+		return false
 	}
 	return !slices.ContainsFunc(c.h.Timers, func(m natswire.Stored) bool {
 		var g protocol.Guard

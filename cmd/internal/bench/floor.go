@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -20,7 +19,7 @@ const (
 type floor struct {
 	raw
 	name  string
-	whole bool // a session of its own around each call: its input, guard and end as well
+	whole bool // a session of its own around each call: its input, adoption and end as well
 	log   string
 	seqs  []uint64 // by slot: the tail of its log
 	since int      // sessions so far
@@ -55,15 +54,14 @@ func (f *floor) open(ctx context.Context, b *Broker) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.calls.CreateStream(ctx, jetstream.StreamConfig{
-		Name: "BENCH_TIMERS_" + string(f.at), Subjects: []string{f.timer("*"), f.due(), f.input()}, AllowMsgSchedules: true, AllowRollup: true,
-	})
+	if err != nil {
+		return err
+	}
+	_, err = f.calls.CreateStream(ctx, jetstream.StreamConfig{Name: "BENCH_INPUT_" + string(f.at), Subjects: []string{f.input()}, Discard: jetstream.DiscardNew})
 	return err
 }
 
-func (f *floor) timer(of string) string { return "bench." + string(f.at) + ".timer." + of }
-func (f *floor) input() string          { return "bench." + string(f.at) + ".input" }
-func (f *floor) due() string            { return "bench." + string(f.at) + ".due" }
+func (f *floor) input() string { return "bench." + string(f.at) + ".input" }
 
 func (f *floor) Name() string { return f.name }
 
@@ -85,15 +83,10 @@ func (f *floor) Run(ctx context.Context, inFlight, n int) (Sample, error) {
 	})
 }
 
-// session is a run of one call: its input, the timer that guards it, the adoption, the turn, the call, the end.
+// session is a run of one call: its input, the adoption, the turn, the call, the end.
 func (f *floor) session(ctx context.Context, name string, slot int, call func() error) error {
 	if _, err := f.calls.Publish(ctx, f.input(), make([]byte, payloadSize)); err != nil {
 		return fmt.Errorf("store the input: %w", err)
-	}
-	_, err := f.calls.Publish(ctx, f.timer(name), make([]byte, payloadSize),
-		jetstream.WithScheduleAt(time.Now().Add(time.Minute)), jetstream.WithScheduleTarget(f.due()))
-	if err != nil {
-		return fmt.Errorf("set the guard: %w", err)
 	}
 	for range 2 {
 		if err := f.append(ctx, name, slot); err != nil {
@@ -103,14 +96,7 @@ func (f *floor) session(ctx context.Context, name string, slot int, call func() 
 	if err := call(); err != nil {
 		return err
 	}
-	if err := f.append(ctx, name, slot); err != nil {
-		return err
-	}
-	timers, err := f.calls.Stream(ctx, "BENCH_TIMERS_"+string(f.at))
-	if err != nil {
-		return err
-	}
-	return timers.Purge(ctx, jetstream.WithPurgeSubject(f.timer(name)))
+	return f.append(ctx, name, slot)
 }
 
 // append is one event of a log.

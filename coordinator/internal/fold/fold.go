@@ -56,7 +56,10 @@ func foldAdopt(s *State, ev protocol.Event) {
 	if s.Run != nil && s.Stopped == protocol.StopParked && !fault.Mutant("wall-time-while-parked") {
 		s.Run.Began += max(ev.At-s.StoppedAt, 0) // waiting is not running
 	}
-	s.Coordinator, s.Adoption = ev.Adopt.Coordinator, ev.Adopt.Adoption
+	if s.Guard != 0 {
+		s.Seen = s.Seen.renew(s.GuardID) // it may still come again, however long it was held
+	}
+	s.Coordinator, s.Adoption, s.Guard, s.GuardID = ev.Adopt.Coordinator, ev.Adopt.Adoption, ev.Adopt.Guard, ""
 	if s.Run != nil && fault.Mutant("speaker-forgotten") {
 		s.Run.Agent = ""
 	}
@@ -70,6 +73,9 @@ func foldAdopt(s *State, ev protocol.Event) {
 
 func foldInput(s *State, seq uint64, at int64, in protocol.FoldedInput) {
 	s.Seen = s.Seen.add(in.ID)
+	if s.Guard != 0 && in.Seq == s.Guard && in.Decision == nil {
+		s.GuardID = in.ID
+	}
 	if in.Refused != nil {
 		return
 	}

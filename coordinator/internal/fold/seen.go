@@ -38,3 +38,15 @@ func (s Seen) add(id string) Seen {
 	sum := sha256.Sum256([]byte(id))
 	return append(slices.Clip(s), sum[:seenSize]...)
 }
+
+// renew makes an id the newest one.
+func (s Seen) renew(id string) Seen {
+	sum := sha256.Sum256([]byte(id))
+	rest := make(Seen, 0, len(s))
+	for d := range slices.Chunk(s, seenSize) {
+		if !bytes.Equal(d, sum[:seenSize]) {
+			rest = append(rest, d...)
+		}
+	}
+	return rest.add(id)
+}

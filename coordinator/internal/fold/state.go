@@ -21,6 +21,8 @@ type State struct {
 	Epoch       uint64            `json:"epoch"`
 	Coordinator string            `json:"coordinator,omitempty"` // of the last adoption
 	Adoption    string            `json:"adoption,omitempty"`
+	Guard       uint64            `json:"guard,omitempty"`      // sequence in INPUT of the input that guards the adoption; 0 is a timer
+	GuardID     string            `json:"guard_id,omitempty"`   // of that input
 	Stopped     protocol.StopKind `json:"stopped,omitempty"`    // of the last adoption; empty while it owns the session
 	StoppedAt   int64             `json:"stopped_at,omitempty"` // of the last stop
 	Barren      int               `json:"barren,omitempty"`     // adoptions in a row with no other part

@@ -51,9 +51,11 @@ type Arrival struct {
 }
 
 // Adopt takes an ownerless session, with what was delivered for it, in stream order. Awaits says that more was delivered and
-// comes when callbacks have seen it: the session is held for that.
+// comes when callbacks have seen it: the session is held for that. Guard is the sequence of the input that is to guard the
+// adoption; the event names it only if it folds that input.
 type Adopt struct {
 	Coordinator, Adoption, Trace string
+	Guard                        uint64
 	Arrivals                     []Arrival
 	Awaits                       bool
 }
@@ -68,6 +70,9 @@ func (in Adopt) step(s *State, ev *protocol.Event) bool {
 	}
 	ev.Adopt = &protocol.Adopt{Coordinator: in.Coordinator, Adoption: in.Adoption, Trace: in.Trace}
 	arrive(s, ev, in.Arrivals)
+	if slices.ContainsFunc(ev.Inputs, func(folded protocol.FoldedInput) bool { return folded.Seq == in.Guard && folded.Decision == nil }) {
+		ev.Adopt.Guard = in.Guard
+	}
 	if ev.Stop != nil {
 		return true
 	}
