@@ -91,7 +91,7 @@ func (s *session) listen() {
 	ctx := s.drive.ctx
 	deaf, err := s.c.cfg.Bus.Listen(s.c.cfg.Names.DoneSubject(s.key.session), func(m natswire.Msg) {
 		defer s.c.contain("a listener for results")
-		if _, tool, call, round, ok := s.c.cfg.Names.ParseDone(m.Subject); ok {
+		if _, tool, call, round, ok := s.c.cfg.Names.ParseDone(m); ok {
 			s.deliver(ctx, tool, s.c.readAnswer(m.Subject, call, round, natswire.StoredSeq(m.Header), m.Data))
 		}
 	})

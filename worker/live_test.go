@@ -37,7 +37,7 @@ func goLive(t testing.TB) *live {
 	s := natstest.Start(t)
 	l := &live{t: t, server: s, names: names(t), bus: s.Connect(t, ""), done: make(chan answer, 1024)}
 	stop, err := l.bus.Subscribe(l.names.DoneSubject("s"), func(m natswire.Msg) {
-		_, _, call, round, ok := l.names.ParseDone(m.Subject)
+		_, _, call, round, ok := l.names.ParseDone(m)
 		r, err := protocol.DecodeResult(m.Data)
 		if !ok || err != nil {
 			t.Errorf("on %s: %v", m.Subject, err)

@@ -261,7 +261,7 @@ func (f *feed) progress(m natswire.Msg) {
 
 func (f *feed) done(m natswire.Msg) {
 	d := Done{}
-	_, tool, call, round, ok := f.names.ParseDone(m.Subject)
+	_, tool, call, round, ok := f.names.ParseDone(m)
 	result, err := protocol.DecodeResult(m.Data)
 	if ok && err == nil {
 		d.Tool, d.Call, d.Round, d.Result = tool, call, round, result

@@ -91,7 +91,7 @@ func streams(n Names, cfg ProvisionConfig) []jetstream.StreamConfig {
 			MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxAge: resultAge,
 			RePublish: &jetstream.RePublish{
 				Source:      n.resultFilter(),
-				Destination: join(n.ns, "done", "{{wildcard(2)}}", "{{wildcard(1)}}", "{{wildcard(3)}}", "{{wildcard(4)}}"),
+				Destination: join(n.ns, "done", "{{wildcard(2)}}"),
 			},
 		},
 		{
@@ -100,7 +100,7 @@ func streams(n Names, cfg ProvisionConfig) []jetstream.StreamConfig {
 			MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxAge: resultAge,
 			RePublish: &jetstream.RePublish{
 				Source:      n.WakeFilter("*"),
-				Destination: join(n.ns, "done", "{{wildcard(3)}}", "{{wildcard(2)}}", "{{wildcard(4)}}", "{{wildcard(5)}}"),
+				Destination: join(n.ns, "done", "{{wildcard(3)}}"),
 			},
 		},
 		{

@@ -155,8 +155,8 @@ func header(in nats.Header) Header {
 	}
 	h := make(Header, len(in))
 	for k, v := range in {
-		if len(v) > 0 {
-			h[k] = v[0]
+		if n := len(v); n > 0 {
+			h[k] = v[n-1] // what the broker says of a message stands behind what its publisher said
 		}
 	}
 	return h

@@ -131,8 +131,9 @@ func (n Names) ParkSubject(app, session, call string) string {
 // ParkStream is the stream behind the bucket of what waits.
 func (n Names) ParkStream() string { return "KV_" + n.Park() }
 
-// DoneSubject is where a session's stored results are republished.
-func (n Names) DoneSubject(session string) string { return join(n.ns, "done", session, ">") }
+// DoneSubject is where a session's stored results are republished. It has no wildcard: a subscription that comes and goes
+// with each run costs the server its cache of routes otherwise.
+func (n Names) DoneSubject(session string) string { return join(n.ns, "done", session) }
 
 // ClaimSubject is where the right to start a call's effect is decided.
 func (n Names) ClaimSubject(tool, call string, round int) string {
@@ -243,14 +244,13 @@ func (n Names) ParsePark(subject string) (app, session, call string, ok bool) {
 	return t[0], t[1], t[2], true
 }
 
-// ParseDone splits the subject a stored result was republished on.
-func (n Names) ParseDone(subject string) (session, tool, call string, round int, ok bool) {
-	t := n.split(subject, "done", 4)
-	if t == nil {
-		return "", "", "", 0, false
+// ParseDone tells of which call a republished result is, by the mailbox that the broker says it is from.
+func (n Names) ParseDone(m Msg) (session, tool, call string, round int, ok bool) {
+	mailbox := m.Header["Nats-Subject"]
+	if tool, session, call, round, ok = n.ParseResult(mailbox); !ok {
+		_, tool, session, call, round, ok = n.ParseWake(mailbox)
 	}
-	round, ok = parseRound(t[3])
-	return t[0], t[1], t[2], round, ok
+	return session, tool, call, round, ok && strings.HasSuffix(m.Subject, "."+session)
 }
 
 // ParseProgress splits a progress subject.

@@ -18,7 +18,7 @@ var denied = map[string][]string{
 	"w_add": {
 		"+tf.result.slow.s.c.0", "+tf.wake.house.slow.s.c.0", "+tf.approval.house.s.q.w_add", "+tf.receipt.house.s.q", "+$KV.PARK.house.s.c", "+tf.claim.slow.c.0", "+tf.progress.slow.s.c", "+tf.reg.slow.w-add", "+tf.reg.add.w-other",
 		"+tf.call.add", "+tf.call.slow", "+tf.input.house.tester.s", "+tf.input.calls.w_add.s", "+tf.log.house.s", "+tf.timer.house.s.g", "+tf.due.house.s",
-		"+tf.done.s.add.c.0", "+tf.live.house.s", "+tf.own.c", "+tf.cancel.slow.c", "+tf.token.s.1", "+tf.dlq.input.x", "+tf.dlq.session.x",
+		"+tf.done.s", "+tf.live.house.s", "+tf.own.c", "+tf.cancel.slow.c", "+tf.token.s.1", "+tf.dlq.input.x", "+tf.dlq.session.x",
 		"+$KV.TOOLS.slow.x", "+$O.OBJ.M.x", "+$O.SKILLS.M.x", "+$O.SKILLS.C.x", "+$JS.ACK.CALLS.slow.1.1.1.1.0", "+$JS.ACK.INPUT.house.1.1.1.1.0",
 		"+$JS.API.CONSUMER.MSG.NEXT.CALLS.slow", "+$JS.API.CONSUMER.INFO.CALLS.slow", "+$JS.API.CONSUMER.CREATE.CALLS.mine.tf.call.slow",
 		"+$JS.API.CONSUMER.DELETE.CALLS.add", "+$JS.API.CONSUMER.PAUSE.CALLS.add", "+$JS.API.STREAM.MSG.GET.CALLS", "+$JS.API.STREAM.MSG.GET.RESULTS",

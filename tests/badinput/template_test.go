@@ -54,7 +54,7 @@ func clientUser(name string) *server.User {
 		"tf.input.*." + name + ".*", "$JS.API.CONSUMER.INFO.INPUT.*", "$JS.API.CONSUMER.INFO.CALLS.*",
 		"$JS.API.STREAM.MSG.GET.LOG", "$JS.API.STREAM.MSG.GET.OBJ_OBJ", "$JS.API.DIRECT.GET.LOG", "$JS.API.DIRECT.GET.RESULTS", "$JS.API.DIRECT.GET.WAKE",
 		"$JS.API.DIRECT.GET.KV_TOOLS", "$JS.API.DIRECT.GET.REG", "$JS.API.DIRECT.GET.OBJ_OBJ", "$JS.API.DIRECT.GET.KV_PARK",
-	}, []string{"tf.live.*.*", "tf.token.*.*", "tf.progress.*.*.*", "tf.done.*.*.*.*", "tf.receipt.*.*.*"})
+	}, []string{"tf.live.*.*", "tf.token.*.*", "tf.progress.*.*.*", "tf.done.*", "tf.receipt.*.*.*"})
 }
 
 func roles(o *server.Options) {

@@ -124,14 +124,15 @@ func duplicateBeforeMailbox(k *kit) {
 func resultsAreRepublished(k *kit) {
 	came := k.subscribe(k.n.DoneSubject("s1"))
 	result := k.n.ResultSubject("tool", "s1", "c1", 0)
-	ack := k.publish(natswire.Msg{Subject: result, Header: natswire.Header{"traceparent": "00-1-2-01"}, Data: []byte("first")})
+	forged := natswire.Header{"traceparent": "00-1-2-01", "Nats-Subject": k.n.ResultSubject("safe", "s1", "c5", 0), "Nats-Sequence": "77"}
+	ack := k.publish(natswire.Msg{Subject: result, Header: forged, Data: []byte("first")})
 	k.publishFails(natswire.Msg{Subject: result, Data: []byte("second")}, protocol.CodeAnswered)
 	k.publish(natswire.Msg{Subject: k.n.ClaimSubject("tool", "c1", 0), Data: []byte("claim")})
 	k.publish(natswire.Msg{Subject: k.n.ResultSubject("tool", "s2", "c9", 0), Data: []byte("another session's")})
 	k.publish(natswire.Msg{Subject: k.n.ResultSubject("tool", "s1", "c2", 3), Data: []byte("last")})
 
 	m := k.receive(came)
-	session, tool, call, round, ok := k.n.ParseDone(m.Subject)
+	session, tool, call, round, ok := k.n.ParseDone(m)
 	if !ok || session != "s1" || tool != "tool" || call != "c1" || round != 0 || string(m.Data) != "first" {
 		k.Fatalf("got %s %q", m.Subject, m.Data)
 	}

@@ -339,7 +339,7 @@ func TestListenersSeeWhatTheStreamRefuses(t *testing.T) { // N17, and that repub
 			t.Fatalf("%d raw, %d stored", len(raw), len(stored))
 		}
 		done := <-stored
-		session, tool, call, round, ok := k.ParseDone(done.Subject)
+		session, tool, call, round, ok := k.ParseDone(done)
 		if !ok || session != "s" || tool != "tool" || call != "c" || round != 0 || done.Header["Nats-Sequence"] != "1" || done.Header.Get("traceparent") != "t" {
 			t.Fatalf("%+v", done)
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -61,19 +60,19 @@ func newStreams(w *World) []*stream {
 		{name: n.Calls(), subjects: []string{n.CallSubject("*")}, workQueue: true, perSubj: natswire.DefaultQueueLimit, mailbox: true, ttl: true, maxAge: 7 * day},
 		{name: n.Results(), subjects: []string{ns + ".result.*.*.*.*", ns + ".claim.*.*.*"}, perSubj: 1, mailbox: true, maxAge: 30 * day,
 			republish: func(s string) string {
-				tool, session, call, round, ok := n.ParseResult(s)
+				_, session, _, _, ok := n.ParseResult(s)
 				if !ok {
 					return ""
 				}
-				return ns + ".done." + session + "." + tool + "." + call + "." + strconv.Itoa(round)
+				return n.DoneSubject(session)
 			}},
 		{name: n.Wake(), subjects: []string{n.WakeFilter("*")}, perSubj: 1, mailbox: true, maxAge: 30 * day,
 			republish: func(s string) string {
-				_, tool, session, call, round, ok := n.ParseWake(s)
+				_, _, session, _, _, ok := n.ParseWake(s)
 				if !ok {
 					return ""
 				}
-				return ns + ".done." + session + "." + tool + "." + call + "." + strconv.Itoa(round)
+				return n.DoneSubject(session)
 			}},
 		{name: n.Approval(), subjects: []string{n.ApprovalFilter("*")}, maxAge: 30 * day},
 		{name: n.ParkStream(), subjects: []string{"$KV." + n.Park() + ".>"}, perSubj: 1, keeps: true, ttl: true},
@@ -200,9 +199,10 @@ func (s *stream) store(m natswire.Msg) uint64 {
 	}
 	if s.republish != nil {
 		if to := s.republish(m.Subject); to != "" {
-			h := natswire.Header{"Nats-Stream": s.name, "Nats-Subject": m.Subject, "Nats-Sequence": fmt.Sprint(seq), "Nats-Last-Sequence": fmt.Sprint(prev),
-				"Nats-Time-Stamp": s.msgs[seq].Time.UTC().Format(time.RFC3339Nano)}
+			h := natswire.Header{}
 			maps.Copy(h, m.Header)
+			maps.Copy(h, natswire.Header{"Nats-Stream": s.name, "Nats-Subject": m.Subject, "Nats-Sequence": fmt.Sprint(seq), "Nats-Last-Sequence": fmt.Sprint(prev),
+				"Nats-Time-Stamp": s.msgs[seq].Time.UTC().Format(time.RFC3339Nano)})
 			w.route(natswire.Msg{Subject: to, Header: h, Data: m.Data})
 		}
 	}
