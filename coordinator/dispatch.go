@@ -147,11 +147,11 @@ func (s *session) send(ctx context.Context, w *watch, msg natswire.Msg) {
 		defer s.contain(ctx)
 		if err == nil {
 			s.stored(w, ack)
-			span.End()
+			endSend(span, w, msg)
 			return
 		}
 		s.start(ctx, func() {
-			defer span.End()
+			defer endSend(span, w, msg)
 			s.publish(ctx, w, msg, span, err)
 		})
 	})

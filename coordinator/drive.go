@@ -17,33 +17,33 @@ import (
 // drive is what a loop holds while it drives its session: one adoption. All of it is lost with the process and found again
 // in the log.
 type drive struct {
-	ctx        context.Context // of everything the adoption started; carries the root span
-	cancel     context.CancelFunc
-	root       trace.Span
-	adopted    uint64             // sequence of the adoption: turns from there on were appended here
-	guard      *natswire.Delivery // of the input that guards the adoption; nil is a timer
-	deaf       func()             // ends the subscription to results; nil before the first call
-	calls      map[string]*watch
-	held       bool                            // taken for what callbacks were to see first
-	reviews    map[string]*review              // calls and inputs that callbacks are looking at
-	prepared   bool                            // callbacks and toolsets were asked for the turn that comes
-	sets       map[setPlace][]listing          // of toolsets; those that failed are missing
-	warned     map[string]bool                 // of what
-	tools      map[string]map[string]tool.Tool // that an agent lists, by its name and theirs; nil before they were asked for
-	ran        bool                            // there was a run
-	overdue    map[string]bool                 // calls whose wait is over and is looked at once more
-	options    map[string]spanOptions          // of calls, by tool
-	speaker    string                          // the agent that asking and askOptions are of
-	askOptions spanOptions                     // of model requests
-	spans      map[string]trace.Span           // of recorded calls that are about to be dispatched
-	nextLook   time.Time                       // local time of the next look at the mailboxes; zero is none
-	asking     context.Context                 // of model requests; nil before the first
-	enough     context.CancelFunc              // ends asking
-	thinking   context.CancelFunc
-	modelTurn  int    // model requests of this adoption
-	pursued    uint64 // sequence of the log up to which everything it allows was begun
-	alarm      natswire.Alarm
-	problem    *protocol.Problem // why the run failed; nil for one that did not, or has not stopped
+	ctx       context.Context // of everything the adoption started; carries the root span
+	cancel    context.CancelFunc
+	root      trace.Span
+	adopted   uint64             // sequence of the adoption: turns from there on were appended here
+	guard     *natswire.Delivery // of the input that guards the adoption; nil is a timer
+	deaf      func()             // ends the subscription to results; nil before the first call
+	calls     map[string]*watch
+	held      bool                            // taken for what callbacks were to see first
+	reviews   map[string]*review              // calls and inputs that callbacks are looking at
+	prepared  bool                            // callbacks and toolsets were asked for the turn that comes
+	sets      map[setPlace][]listing          // of toolsets; those that failed are missing
+	warned    map[string]bool                 // of what
+	tools     map[string]map[string]tool.Tool // that an agent lists, by its name and theirs; nil before they were asked for
+	ran       bool                            // there was a run
+	overdue   map[string]bool                 // calls whose wait is over and is looked at once more
+	kinds     map[string]*telemetry.Kind      // of the spans of calls, by tool
+	speaker   string                          // the agent that asking and askKind are of
+	askKind   *telemetry.Kind                 // of the spans of model requests
+	spans     map[string]callSpan             // of recorded calls that are about to be dispatched
+	nextLook  time.Time                       // local time of the next look at the mailboxes; zero is none
+	asking    context.Context                 // of model requests; nil before the first
+	enough    context.CancelFunc              // ends asking
+	thinking  context.CancelFunc
+	modelTurn int    // model requests of this adoption
+	pursued   uint64 // sequence of the log up to which everything it allows was begun
+	alarm     natswire.Alarm
+	problem   *protocol.Problem // why the run failed; nil for one that did not, or has not stopped
 }
 
 // watch is one open call that this process waits for.
@@ -55,11 +55,11 @@ type watch struct {
 	startBy, end int64  // broker's time, Unix milliseconds
 	claimCheck   int64  // when to look next at whether a worker began it; only for at_most_once
 	seq          uint64
-	sent         bool       // certainly stored in CALLS, at seq if that is known
-	startChecked bool       // whether a worker took it in time is found out, or was
-	taken        bool       // one did, for all that is known: from here on its deadline decides
-	ending       bool       // its end is being decided
-	span         trace.Span // of the call as seen from here; nil for one that another process dispatched
+	sent         bool     // certainly stored in CALLS, at seq if that is known
+	startChecked bool     // whether a worker took it in time is found out, or was
+	taken        bool     // one did, for all that is known: from here on its deadline decides
+	ending       bool     // its end is being decided
+	span         callSpan // of the call as seen from here
 }
 
 // begin prepares for an adoption, before its append. A run that goes on, after a park too, stays in its trace; the first
@@ -121,7 +121,7 @@ func (d *drive) end() {
 		w.finish(nil)
 	}
 	for _, span := range d.spans {
-		span.End()
+		span.kind.End(span.Span)
 	}
 	d.root.End()
 	*d = drive{}
@@ -221,18 +221,17 @@ func (d *drive) wind(c *Coordinator, state *fold.State) {
 
 // finish ends the watch and its span; a is nil when the process stops watching without an answer.
 func (w *watch) finish(a *protocol.Answer) {
-	if w.span == nil {
+	if w.span.Span == nil {
 		return
 	}
+	call := telemetry.ToolCallID.String(w.call.ID)
 	switch {
-	case !w.span.IsRecording():
 	case a == nil:
-		w.span.SetAttributes(telemetry.ToolCallID.String(w.call.ID))
+		w.span.kind.End(w.span.Span, call)
 	case a.Outcome == protocol.OutcomeCompleted:
-		w.span.SetAttributes(telemetry.ToolCallID.String(w.call.ID), telemetry.Outcome.String(string(a.Outcome)))
+		w.span.kind.End(w.span.Span, call, telemetry.Outcome.String(string(a.Outcome)))
 	default:
-		w.span.SetAttributes(telemetry.ToolCallID.String(w.call.ID), telemetry.Outcome.String(string(a.Outcome)), telemetry.ErrorType.String(string(a.Outcome)))
 		w.span.SetStatus(codes.Error, string(a.Code))
+		w.span.kind.End(w.span.Span, call, telemetry.Outcome.String(string(a.Outcome)), telemetry.ErrorType.String(string(a.Outcome)))
 	}
-	w.span.End()
 }

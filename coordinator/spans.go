@@ -25,96 +25,101 @@ func (s *session) beginCalls(t *protocol.Turn) {
 		if c.Verdict != protocol.VerdictRun {
 			continue
 		}
-		o := s.callOptions(c.Tool)
-		_, span := s.c.tracer.Start(s.drive.ctx, o.name, o.start...)
+		span := s.beginCall(c.Tool)
 		c.Span = telemetry.FormatTraceparent(span.SpanContext())
 		if s.drive.spans == nil {
-			s.drive.spans = map[string]trace.Span{}
+			s.drive.spans = map[string]callSpan{}
 		}
 		s.drive.spans[c.ID] = span
 	}
 }
 
+// callSpan is the span of a call as its session's owner sees it.
+type callSpan struct {
+	trace.Span // nil for a call that another process sent
+	kind       *telemetry.Kind
+}
+
+func (s *session) beginCall(tool string) callSpan {
+	kind := s.callKind(tool)
+	_, span := kind.Start(s.drive.ctx, s.c.tracer)
+	return callSpan{span, kind}
+}
+
 // callSpan is the span of a call that is sent now: the one that its turn's event names, or for a call that people agreed to
-// and for a later round, which had none to begin, a new one. It is nil for a call that another process sent.
-func (s *session) callSpan(e fold.Perform) trace.Span {
-	if span := s.drive.spans[e.Call.ID]; span != nil {
+// and for a later round, which had none to begin, a new one.
+func (s *session) callSpan(e fold.Perform) callSpan {
+	if span, ok := s.drive.spans[e.Call.ID]; ok {
 		delete(s.drive.spans, e.Call.ID)
 		return span
 	}
 	if e.Sent != nil || e.Call.Verdict == protocol.VerdictRun && e.Round == 0 {
-		return nil
+		return callSpan{}
 	}
-	o := s.callOptions(e.Call.Tool)
-	_, span := s.c.tracer.Start(s.drive.ctx, o.name, o.start...)
-	return span
+	return s.beginCall(e.Call.Tool)
 }
 
-// spanOptions is what spans of a kind start with, for samplers to look at. They are made once in an adoption.
-type spanOptions struct {
-	name  string
-	start []trace.SpanStartOption
-}
-
-// callOptions is for the spans of a tool's calls.
-func (s *session) callOptions(tool string) spanOptions {
-	if o, ok := s.drive.options[tool]; ok {
-		return o
+// callKind is that of a tool's calls, made once in an adoption.
+func (s *session) callKind(tool string) *telemetry.Kind {
+	if k := s.drive.kinds[tool]; k != nil {
+		return k
 	}
-	o := spanOptions{name: telemetry.SpanExecuteTool + tool, start: []trace.SpanStartOption{trace.WithAttributes(
+	k := &telemetry.Kind{Name: telemetry.SpanExecuteTool + tool, About: []attribute.KeyValue{
 		telemetry.OperationName.String(telemetry.OperationExecuteTool), telemetry.ToolName.String(tool),
 		telemetry.ToolType.String(telemetry.ToolTypeFunction), telemetry.ConversationID.String(s.key.session),
-		telemetry.Role.String("dispatch"))}}
-	if s.drive.options == nil {
-		s.drive.options = map[string]spanOptions{}
+		telemetry.Role.String("dispatch")}}
+	if s.drive.kinds == nil {
+		s.drive.kinds = map[string]*telemetry.Kind{}
 	}
-	s.drive.options[tool] = o
-	return o
+	s.drive.kinds[tool] = k
+	return k
 }
 
-// askOptions is for the spans of model requests.
-func (s *session) askOptions(a *llmagent.LLMAgent) spanOptions {
-	if s.drive.askOptions.name == "" {
+// askKind is that of model requests, made once for an agent.
+func (s *session) askKind(a *llmagent.LLMAgent) *telemetry.Kind {
+	if s.drive.askKind == nil {
 		llm := a.Config().Model
-		attributes := []attribute.KeyValue{
+		about := []attribute.KeyValue{
 			telemetry.OperationName.String(telemetry.OperationGenerate), telemetry.RequestModel.String(llm.Name()),
 			telemetry.AgentName.String(a.Name()), telemetry.ConversationID.String(s.key.session)}
 		if p, ok := llm.(model.Provided); ok {
-			attributes = append(attributes, telemetry.ProviderName.String(p.Provider()))
+			about = append(about, telemetry.ProviderName.String(p.Provider()))
 		}
-		s.drive.askOptions = spanOptions{name: telemetry.SpanGenerate + llm.Name(), start: []trace.SpanStartOption{
-			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...)}}
+		s.drive.askKind = &telemetry.Kind{Name: telemetry.SpanGenerate + llm.Name(), About: about,
+			Options: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient)}}
 	}
-	return s.drive.askOptions
+	return s.drive.askKind
 }
 
-var producer = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindProducer)}
+// sendKind is that of a call's publish.
+var sendKind = telemetry.Kind{
+	Name: telemetry.SpanSend, Options: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindProducer)},
+	About: []attribute.KeyValue{
+		telemetry.MessagingSystem.String("nats"), telemetry.MessagingTemplate.String(telemetry.Destination),
+		telemetry.MessagingOperation.String("send"), telemetry.MessagingOperationType.String("send"),
+	},
+}
+
+// endSend ends the span of publishing a call.
+func endSend(span trace.Span, w *watch, msg natswire.Msg) {
+	sendKind.End(span, telemetry.MessagingDestination.String(msg.Subject), telemetry.MessagingMessageID.String(w.call.ID))
+}
 
 // beginSend opens the span of publishing a call and puts it into the message's headers. Its parent is the call's own span,
 // also when another process opened that.
 func (c *Coordinator) beginSend(ctx context.Context, w *watch, msg natswire.Msg) trace.Span {
-	if w.span != nil {
-		ctx = trace.ContextWithSpan(ctx, w.span)
+	if w.span.Span != nil {
+		ctx = trace.ContextWithSpan(ctx, w.span.Span)
 	} else if sc, ok := telemetry.ParseTraceparent(w.call.Span); ok {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, sc)
 	}
-	ctx, span := c.tracer.Start(ctx, telemetry.SpanSend, producer...)
+	ctx, span := sendKind.Start(ctx, c.tracer)
 	telemetry.Inject(ctx, msg.Header)
-	if span.IsRecording() {
-		span.SetAttributes(telemetry.MessagingSystem.String("nats"), telemetry.MessagingTemplate.String(telemetry.Destination),
-			telemetry.MessagingDestination.String(msg.Subject), telemetry.MessagingMessageID.String(w.call.ID),
-			telemetry.MessagingOperation.String("send"), telemetry.MessagingOperationType.String("send"))
-	}
 	return span
 }
 
-// describe notes on the span of a model request what came of it.
-func describe(span trace.Span, t protocol.Turn, version string) {
-	if !span.IsRecording() {
-		return
-	}
-	var about [6]attribute.KeyValue
-	notes := about[:0]
+// describe is what a span of a model request says about the answer.
+func describe(t protocol.Turn, version string) (notes []attribute.KeyValue) {
 	if t.Usage != nil {
 		notes = append(notes, telemetry.InputTokens.Int(t.Usage.Prompt), telemetry.OutputTokens.Int(t.Usage.Candidates+t.Usage.Thoughts),
 			telemetry.CachedTokens.Int(t.Usage.Cached), telemetry.ReasoningTokens.Int(t.Usage.Thoughts))
@@ -125,5 +130,5 @@ func describe(span trace.Span, t protocol.Turn, version string) {
 	if version != "" {
 		notes = append(notes, telemetry.ResponseModel.String(version))
 	}
-	span.SetAttributes(notes...)
+	return notes
 }

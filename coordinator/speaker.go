@@ -23,7 +23,7 @@ func (s *session) speaker() *llmagent.LLMAgent {
 		if d.enough != nil {
 			d.enough()
 		}
-		d.speaker, d.asking, d.enough, d.askOptions = a.Name(), nil, nil, spanOptions{}
+		d.speaker, d.asking, d.enough, d.askKind = a.Name(), nil, nil, nil
 	}
 	return a
 }

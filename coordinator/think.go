@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"google.golang.org/genai"
 
@@ -68,7 +69,7 @@ func (s *session) think(ctx context.Context) error {
 	s.drive.thinking = cancel
 	s.drive.modelTurn++
 	m := s.moment(a.Name(), h, history.Message(s.state.Answers()))
-	q := &query{s: s, moment: m, shapers: shapers, agent: a, offers: offers, user: s.state.User, req: req, seq: history.Seq(), of: s.drive.modelTurn, number: s.state.Run.ModelCalls + 1, epoch: strconv.FormatUint(s.state.Epoch, 10), spans: s.askOptions(a)}
+	q := &query{s: s, moment: m, shapers: shapers, agent: a, offers: offers, user: s.state.User, req: req, seq: history.Seq(), of: s.drive.modelTurn, number: s.state.Run.ModelCalls + 1, epoch: strconv.FormatUint(s.state.Epoch, 10), kind: s.askKind(a)}
 	q.attend(asking, cancel)
 	return nil
 }
@@ -161,8 +162,8 @@ type query struct {
 	of     int
 	number int
 	epoch  string
-	spans  spanOptions
-	ids    []string // of the answer's calls, in order
+	kind   *telemetry.Kind // of its span
+	ids    []string        // of the answer's calls, in order
 
 	moment  *turn.Moment // nil when no code of the agent has a say
 	shapers []turn.Shaper
@@ -199,7 +200,8 @@ func (q *query) conclude(t thought) {
 // ask streams the answer to whoever watches, and judges the whole of it.
 func (q *query) ask(ctx context.Context) (t turn.Decision, err error) {
 	llm := q.agent.Config().Model
-	ctx, span := q.s.c.tracer.Start(ctx, q.spans.name, q.spans.start...)
+	ctx, span := q.kind.Start(ctx, q.s.c.tracer)
+	var notes []attribute.KeyValue
 	defer func() {
 		if r := recover(); r != nil {
 			q.s.c.cfg.Logger.Error("a model panicked", "model", llm.Name(), "panic", r)
@@ -207,9 +209,9 @@ func (q *query) ask(ctx context.Context) (t turn.Decision, err error) {
 		}
 		if err != nil {
 			span.SetStatus(codes.Error, string(protocol.CodeOf(err)))
-			span.SetAttributes(telemetry.ErrorType.String(string(protocol.CodeOf(err))))
+			notes = append(notes, telemetry.ErrorType.String(string(protocol.CodeOf(err))))
 		}
-		span.End()
+		q.kind.End(span, notes...)
 	}()
 	began := q.s.c.now()
 	fault.Point("K9")
@@ -225,7 +227,9 @@ func (q *query) ask(ctx context.Context) (t turn.Decision, err error) {
 	t.By = by
 	t.RequestSeq, t.Started, t.Ended = q.seq, began, q.s.c.now()
 	t.Span = telemetry.FormatTraceparent(span.SpanContext())
-	describe(span, t.Turn, final.ModelVersion)
+	if span.IsRecording() {
+		notes = describe(t.Turn, final.ModelVersion)
+	}
 	return t, nil
 }
 

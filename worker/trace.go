@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
@@ -11,33 +12,35 @@ import (
 	"github.com/toolfabric/toolfabric/protocol/telemetry"
 )
 
-// spanOptions are what all spans of a tool start with, made once.
-type spanOptions struct {
-	name             string
-	process, execute []trace.SpanStartOption
-}
+// kinds are those of a pool's spans, made once.
+type kinds struct{ process, execute telemetry.Kind }
 
-func newSpanOptions(tool, subject string) spanOptions {
-	return spanOptions{
-		name: telemetry.SpanExecuteTool + tool,
-		process: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
-			telemetry.MessagingSystem.String("nats"),
-			telemetry.MessagingTemplate.String(telemetry.Destination),
-			telemetry.MessagingDestination.String(subject),
-			telemetry.MessagingOperation.String("process"),
-			telemetry.MessagingOperationType.String("process"),
-			telemetry.MessagingGroup.String(tool),
-		)},
-		execute: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(
-			telemetry.OperationName.String(telemetry.OperationExecuteTool),
-			telemetry.ToolName.String(tool),
-			telemetry.ToolType.String(telemetry.ToolTypeFunction),
-		)},
+func newKinds(tool, subject string) kinds {
+	return kinds{
+		process: telemetry.Kind{
+			Name:    telemetry.SpanProcess,
+			Options: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer)},
+			About: []attribute.KeyValue{
+				telemetry.MessagingSystem.String("nats"),
+				telemetry.MessagingTemplate.String(telemetry.Destination),
+				telemetry.MessagingDestination.String(subject),
+				telemetry.MessagingOperation.String("process"),
+				telemetry.MessagingOperationType.String("process"),
+				telemetry.MessagingGroup.String(tool),
+			},
+		},
+		execute: telemetry.Kind{
+			Name: telemetry.SpanExecuteTool + tool,
+			About: []attribute.KeyValue{
+				telemetry.OperationName.String(telemetry.OperationExecuteTool),
+				telemetry.ToolName.String(tool),
+				telemetry.ToolType.String(telemetry.ToolTypeFunction),
+			},
+		},
 	}
 }
 
-// spans are those of one attempt: the message being processed, and in it the tool being executed. What samplers need not
-// see is set when they end, at once: a span makes room for its attributes anew each time.
+// spans are those of one attempt: the message being processed, and in it the tool being executed.
 type spans struct {
 	process, execute trace.Span
 	w                *Worker
@@ -53,8 +56,8 @@ func (w *Worker) trace(r *run) (context.Context, spans) {
 	}
 	sender := trace.SpanContextFromContext(ctx)
 	s := spans{w: w, r: r}
-	ctx, s.process = w.tracer.Start(ctx, telemetry.SpanProcess, r.pool.spans.process...)
-	ctx, s.execute = w.tracer.Start(ctx, r.pool.spans.name, r.pool.spans.execute...)
+	ctx, s.process = r.pool.kinds.process.Start(ctx, w.tracer)
+	ctx, s.execute = r.pool.kinds.execute.Start(ctx, w.tracer)
 	if sender.IsValid() && s.process.IsRecording() {
 		s.process.AddLink(trace.Link{SpanContext: sender})
 	}
@@ -67,29 +70,25 @@ func (s *spans) executed(res *protocol.Result, err error) string {
 		return ""
 	}
 	env := &s.r.env
-	s.execute.SetAttributes(telemetry.ToolCallID.String(env.Call), telemetry.ConversationID.String(env.Session),
-		telemetry.Attempt.Int(s.r.first.Attempt), telemetry.Effect.String(string(env.Effect)), telemetry.Worker.String(s.w.cfg.ID),
-		telemetry.Outcome.String(string(res.Outcome)))
 	if s.w.capture {
 		s.execute.SetAttributes(telemetry.ToolArguments.String(string(env.Args)), telemetry.ToolResult.String(string(res.Value)))
 	}
 	if err != nil || res.Outcome != protocol.OutcomeCompleted && !res.Outcome.Interim() {
 		fail(s.execute, res.Code)
 	}
-	s.execute.End()
+	s.r.pool.kinds.execute.End(s.execute, telemetry.ToolCallID.String(env.Call), telemetry.ConversationID.String(env.Session),
+		telemetry.Attempt.Int(s.r.first.Attempt), telemetry.Effect.String(string(env.Effect)), telemetry.Worker.String(s.w.cfg.ID),
+		telemetry.Outcome.String(string(res.Outcome)))
 	return telemetry.FormatTraceparent(s.execute.SpanContext())
 }
 
 // settled ends the span of the message.
 func (s *spans) settled(v *verdict) {
-	if s.process.IsRecording() {
-		s.process.SetAttributes(telemetry.MessagingMessageID.String(s.r.env.Call), telemetry.Attempt.Int(s.r.first.Attempt),
-			telemetry.Settled.String(string(v.Way)))
-		if v.Way == Returned {
-			fail(s.process, v.Code)
-		}
+	if v.Way == Returned {
+		fail(s.process, v.Code)
 	}
-	s.process.End()
+	s.r.pool.kinds.process.End(s.process, telemetry.MessagingMessageID.String(s.r.env.Call), telemetry.Attempt.Int(s.r.first.Attempt),
+		telemetry.Settled.String(string(v.Way)))
 }
 
 // fail marks a span by the kind of failure alone: its text may quote what a user said.

@@ -43,7 +43,7 @@ type pool struct {
 	digest   string
 	limit    int // slots it may use
 	attempts int
-	spans    spanOptions
+	kinds    kinds // of spans
 
 	active  atomic.Int64 // calls with a slot
 	waiting atomic.Bool  // its consumer is missing
@@ -89,7 +89,7 @@ func New(cfg Config) (*Worker, error) {
 		if p.decl.Attempts > 0 {
 			p.attempts = p.decl.Attempts
 		}
-		p.spans = newSpanOptions(p.name, cfg.Names.CallSubject(p.name))
+		p.kinds = newKinds(p.name, cfg.Names.CallSubject(p.name))
 		w.pools = append(w.pools, p)
 	}
 	for name := range cfg.ToolSlots {
