@@ -500,16 +500,6 @@ func (w *walker) str() (raw []byte, escaped bool) {
 	return raw, escaped
 }
 
-// plainLen is how many bytes b begins with that stand for themselves in a string.
-func plainLen(b []byte) int {
-	for i, c := range b {
-		if c == '"' || c == '\\' || c < ' ' {
-			return i
-		}
-	}
-	return len(b)
-}
-
 // escapeLen is the length of the escape that b begins with; 0 when it is none.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {

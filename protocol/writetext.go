@@ -15,7 +15,7 @@ const hexDigits = "0123456789abcdef"
 func appendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	from := 0
-	for i := 0; i < len(s); {
+	for i := asciiLen(s); i < len(s); {
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
 			i++
