@@ -27,7 +27,7 @@ type drive struct {
 	held      bool                            // taken for what callbacks were to see first
 	reviews   map[string]*review              // calls and inputs that callbacks are looking at
 	prepared  bool                            // callbacks and toolsets were asked for the turn that comes
-	sets      map[setPlace][]listing          // of toolsets; those that failed are missing
+	sets      map[setPlace][]tool.Listed      // of toolsets; those that failed are missing
 	warned    map[string]bool                 // of what
 	tools     map[string]map[string]tool.Tool // that an agent lists, by its name and theirs; nil before they were asked for
 	ran       bool                            // there was a run

@@ -8,6 +8,7 @@ import (
 	"github.com/toolfabric/toolfabric/coordinator/internal/turn"
 	"github.com/toolfabric/toolfabric/protocol"
 	"github.com/toolfabric/toolfabric/toolkit/agent/llmagent"
+	"github.com/toolfabric/toolfabric/toolkit/tool"
 )
 
 // ready is what was prepared beside the loop before a model is asked: what the callbacks said that are asked before a run
@@ -19,7 +20,7 @@ type ready struct {
 
 	says  json.RawMessage            // a callback's answer, which ends the run; nil for none
 	delta map[string]json.RawMessage // what callbacks set
-	sets  map[int][]listing          // by place in Config.Toolsets; those that failed are missing
+	sets  map[int][]tool.Listed      // by place in Config.Toolsets; those that failed are missing
 	err   error
 }
 
@@ -77,7 +78,7 @@ func (s *session) ready(ctx context.Context, r ready) error {
 	s.drive.prepared = true
 	for i, list := range r.sets {
 		if s.drive.sets == nil {
-			s.drive.sets = map[setPlace][]listing{}
+			s.drive.sets = map[setPlace][]tool.Listed{}
 		}
 		s.drive.sets[setPlace{r.agent.Name(), i}] = list
 	}

@@ -164,7 +164,7 @@ func TestToolsAndThenToolsetsShapeRequests(t *testing.T) {
 			Tools: []tool.Tool{shaper{tool.Pool("only_shapes"), adds("tool")}, tool.Pool("one")},
 			Toolsets: []tool.Toolset{shaping{set{"s", func(agent.ReadonlyContext) ([]tool.Tool, error) {
 				return []tool.Tool{shaper{tool.Pool("also_shapes"), adds("listed")}}, nil
-			}}, adds("set")}},
+			}}, adds("set")}, shaping{set{"lists nothing", func(agent.ReadonlyContext) ([]tool.Tool, error) { return nil, nil }}, adds("set without tools")}},
 			BeforeModelCallbacks: []llmagent.BeforeModelCallback{func(_ agent.Context, req *model.LLMRequest) (*model.LLMResponse, error) {
 				order = append(order, "callback")
 				if req.Tools["one"] == nil {
@@ -179,14 +179,14 @@ func TestToolsAndThenToolsetsShapeRequests(t *testing.T) {
 		f.pass(time.Second)
 		f.say("helper", "s1", "hi")
 		f.rests("helper", "s1", time.Minute)
-		if want := []string{"tool", "listed", "set", "callback"}; !slices.Equal(order, want) {
+		if want := []string{"tool", "listed", "set", "set without tools", "callback"}; !slices.Equal(order, want) {
 			t.Errorf("asked in the order %v, want %v", order, want)
 		}
 		_, req := o.requests()
-		if got := declared(req); !slices.Equal(got, []string{"one"}) || len(req.Contents[0].Parts) != 4 {
+		if got := declared(req); !slices.Equal(got, []string{"one"}) || len(req.Contents[0].Parts) != 5 {
 			t.Errorf("declared is %v, the message has %d parts", got, len(req.Contents[0].Parts))
 		}
-		if got := f.set("helper", "s1")["by"]; got != `"set"` {
+		if got := f.set("helper", "s1")["by"]; got != `"set without tools"` {
 			t.Errorf("by is %s", got)
 		}
 	})

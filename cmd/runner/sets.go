@@ -28,7 +28,10 @@ func newRoll(s served) *roll {
 // expect notes the tools that a worker will register; r.mu is held, or r is new. One that no worker takes is left out.
 func (r *roll) expect(tools []tool.Tool) {
 	for _, t := range tools {
-		if made, err := invoke.New(t); err == nil && !r.seen[made.Declaration().Name] {
+		if t == nil {
+			continue
+		}
+		if made, err := invoke.New(tool.Aliased(t)); err == nil && !r.seen[made.Declaration().Name] {
 			r.missing[made.Declaration().Name] = true
 		}
 	}
@@ -73,7 +76,11 @@ type called struct {
 }
 
 func (c called) Tools(ctx agent.ReadonlyContext) ([]tool.Tool, error) {
-	tools, err := c.Toolset.Tools(ctx)
+	listed, err := tool.List(ctx, c.Toolset) // one that panics or never answers is noted too
+	tools := make([]tool.Tool, len(listed))
+	for i, l := range listed {
+		tools[i] = l.Tool
+	}
 	c.once.Do(func() {
 		c.roll.mu.Lock()
 		defer c.roll.mu.Unlock()

@@ -27,11 +27,17 @@ func (*set) Name() string                                       { return "set" }
 func (s *set) Tools(agent.ReadonlyContext) ([]tool.Tool, error) { return s.tools, s.err }
 func (s *set) Close() error                                     { s.closed.Add(1); return nil }
 
+// panicking is a toolset whose code panics.
+type panicking struct{}
+
+func (panicking) Name() string                                     { return "panicking" }
+func (panicking) Tools(agent.ReadonlyContext) ([]tool.Tool, error) { panic("a bug of the set") }
+
 func TestToolsOfSetsAreThereForTheFirstMessage(t *testing.T) {
 	t.Parallel()
 	good := &set{tools: []tool.Tool{function(t, functiontool.Config{Name: "sum"}, sum)}}
 	broken := &set{err: errors.New("no connection")}
-	a, err := llmagent.New(llmagent.Config{Name: "adder", Model: script(t, sumScript), Toolsets: []tool.Toolset{broken, good}})
+	a, err := llmagent.New(llmagent.Config{Name: "adder", Model: script(t, sumScript), Toolsets: []tool.Toolset{broken, panicking{}, good}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,8 +43,8 @@ func (n *Names) Taken(name string) bool {
 }
 
 // Gather lists tools and then those of sets, in order, each under a legal name: see Aliased. What cannot be listed is left
-// out and takes nothing else along: a set that fails or panics, a nil, and a tool whose name an earlier one has. faults say
-// what was left out and whose it was; a clash is a *ClashError.
+// out and takes nothing else along: a set that List has no answer of, a nil, and a tool whose name an earlier one has. faults
+// say what was left out and whose it was; a clash is a *ClashError.
 func Gather(ctx agent.ReadonlyContext, tools []Tool, sets []Toolset) (all []Tool, faults []error) {
 	var names Names
 	add := func(t Tool, owner string) {
@@ -67,25 +67,15 @@ func Gather(ctx agent.ReadonlyContext, tools []Tool, sets []Toolset) (all []Tool
 			faults = append(faults, fmt.Errorf("Toolsets[%d]: the toolset is nil", i))
 			continue
 		}
-		owner := "toolset " + visible(set.Name())
-		listed, err := list(ctx, set)
+		owner := "toolset " + visible(NameOf(set))
+		listed, err := List(ctx, set)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", owner, err))
 			continue
 		}
-		for _, t := range listed {
-			add(t, owner)
+		for _, l := range listed {
+			add(l.Tool, owner)
 		}
 	}
 	return all, faults
-}
-
-// list contains a set that panics.
-func list(ctx agent.ReadonlyContext, set Toolset) (tools []Tool, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			tools, err = nil, fmt.Errorf("it panicked while it was listed: %v", v)
-		}
-	}()
-	return set.Tools(ctx)
 }

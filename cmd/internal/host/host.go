@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -23,7 +24,7 @@ const (
 
 // Run serves cfg.Tools and the tools of the sets until ctx ends, then drains. A set that cannot be listed is named in the
 // log and tried again, while the others are served; a tool whose name another one has is left out, and the log names the
-// owners of both. A set that is a tool.Changing is listed again when it says so. Sets that are io.Closer are closed after the
+// owners of both. Each tool is served under a legal name: see tool.Aliased. A set that is a tool.Changing is listed again when it says so. Sets that are io.Closer are closed after the
 // last call.
 //
 // It returns what worker.Run returns, and the errors of worker.New for cfg and cfg.Tools. Where there are two workers for
@@ -32,7 +33,13 @@ func Run(ctx context.Context, cfg worker.Config, sets []tool.Toolset) error {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &host{cfg: cfg, sets: sets, news: make(chan struct{}, 1), ended: make(chan error), last: make([][]tool.Tool, len(sets))}
+	cfg.Tools = slices.Clone(cfg.Tools)
+	for i, t := range cfg.Tools {
+		if t != nil {
+			cfg.Tools[i] = tool.Aliased(t)
+		}
+	}
+	h := &host{cfg: cfg, sets: sets, news: make(chan struct{}, 1), ended: make(chan error), last: make([][]tool.Listed, len(sets))}
 	defer h.close()
 	if len(sets) == 0 {
 		w, err := worker.New(cfg)
@@ -59,7 +66,7 @@ type host struct {
 	served  string // what the newest worker serves, see signature
 	drain   context.CancelFunc
 	told    map[string]bool // what was logged in the last listing
-	last    [][]tool.Tool   // of each set, as it was listed last
+	last    [][]tool.Listed // of each set, as it was listed last
 }
 
 // check refuses at once what no listing can mend.
@@ -197,7 +204,7 @@ func (h *host) close() {
 	for _, s := range h.sets {
 		if c, ok := s.(io.Closer); ok {
 			if err := c.Close(); err != nil {
-				h.cfg.Logger.Warn("a toolset could not be closed", "toolset", s.Name(), "error", err)
+				h.cfg.Logger.Warn("a toolset could not be closed", "toolset", tool.NameOf(s), "error", err)
 			}
 		}
 	}

@@ -223,6 +223,24 @@ func TestASetThatFailsTakesNothingDown(t *testing.T) {
 	f.call("g", `{"result":"good"}`) // what it offered before is served on
 }
 
+func TestAToolOfAnIllegalNameIsServedUnderItsAlias(t *testing.T) {
+	f := newFabric(t)
+	const name = "get/page"
+	f.host([]tool.Tool{outside{says(t, "a", "Ours.", "ours"), "get page"}}, newSet("web", outside{says(t, "g", "Gets.", "got"), name}))
+	f.until(tool.Alias(name), tool.Alias("get page"))
+	f.call(tool.Alias(name), `{"result":"got"}`)
+	f.call(tool.Alias("get page"), `{"result":"ours"}`)
+}
+
+// outside is a tool with a name from outside.
+type outside struct {
+	tool.Tool
+	name string
+}
+
+func (o outside) Name() string      { return o.name }
+func (o outside) Unwrap() tool.Tool { return o.Tool }
+
 func TestANameClashNamesBothOwners(t *testing.T) {
 	f := newFabric(t)
 	f.host(nil, newSet("left", says(t, "same", "Left.", "left"), says(t, "l", "L.", "l")), newSet("right", says(t, "same", "Right.", "right"), says(t, "r", "R.", "r")))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"runtime/debug"
 	"strings"
 
 	"google.golang.org/genai"
@@ -43,51 +42,37 @@ func (h *host) list(ctx context.Context) listing {
 			h.cfg.Logger.Warn(text, args...)
 		}
 	}
-	add := func(owner string, t tool.Tool) {
-		it, err := invoke.New(t)
+	add := func(owner string, t tool.Listed) {
+		it, err := invoke.New(t.Tool)
 		if err != nil {
-			name := ""
-			if t != nil {
-				name = t.Name()
-			}
-			tell("a tool cannot be served", "toolset", owner, "tool", name, "reason", protocol.ProblemOf(err).Message)
+			tell("a tool cannot be served", "toolset", owner, "tool", t.Name, "reason", protocol.ProblemOf(err).Message)
 			return
 		}
-		if err := names.Take(tool.Aliased(t), owner); err != nil {
+		if err := names.Take(t.Tool, owner); err != nil {
 			tell("a tool is left out", "toolset", owner, "error", err)
 			return
 		}
-		l.tools, l.decls = append(l.tools, t), append(l.decls, it.Declaration())
+		l.tools, l.decls = append(l.tools, t.Tool), append(l.decls, it.Declaration())
 	}
 	for _, t := range h.cfg.Tools {
-		add("the worker itself", t)
+		add("the worker itself", tool.Listed{Name: t.Name(), Tool: t})
 	}
 	for i, s := range h.sets {
-		tools, err := listed(ctx, s)
+		tools, err := tool.List(asker{ctx}, s)
 		if err != nil {
 			l.failed = true
 			if ctx.Err() == nil {
-				tell("a toolset cannot be listed", "toolset", s.Name(), "error", err)
+				tell("a toolset cannot be listed", "toolset", tool.NameOf(s), "error", err)
 			}
 			tools = h.last[i]
 		}
 		h.last[i] = tools
 		for _, t := range tools {
-			add(fmt.Sprintf("toolset %d, %s", i+1, s.Name()), t)
+			add(fmt.Sprintf("toolset %d, %s", i+1, tool.NameOf(s)), t)
 		}
 	}
 	h.told = told
 	return l
-}
-
-// listed contains a set that panics.
-func listed(ctx context.Context, s tool.Toolset) (tools []tool.Tool, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("it panicked: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return s.Tools(asker{ctx})
 }
 
 // asker is whoever lists a set on a worker: no run, no user, no state.
