@@ -33,14 +33,19 @@ func (s *Settings) Attend(ctx context.Context, name string, log *slog.Logger) (c
 
 func (s *Settings) connect(ctx context.Context, name string, listen func(natswire.Notice)) (*natswire.Conn, error) {
 	cfg := natswire.Config{URL: s.NATS, Creds: s.Creds, Context: s.Context, Name: name, Namespace: s.Namespace, Listener: listen}
+	found := false
 	if cfg.URL == "" && cfg.Context == "" {
-		if cfg.URL = ReadEndpoint(s.Data).URL; cfg.URL == "" && s.Data != DefaultData() {
+		cfg.URL = ReadEndpoint(s.Data).URL
+		if found = cfg.URL != ""; !found && s.Data != DefaultData() {
 			return nil, protocol.Errorf(protocol.CodeUnreachable, "nobody serves %s; start it with: toolfabric up --data %s, or name a server with --nats URL", s.Data, s.Data)
 		}
 	}
 	conn, err := natswire.Connect(ctx, cfg)
-	if protocol.CodeOf(err) == protocol.CodeUnsupported {
+	switch {
+	case protocol.CodeOf(err) == protocol.CodeUnsupported:
 		return nil, protocol.Errorf(protocol.CodeUnreachable, "%s", protocol.ProblemOf(err).Message)
+	case protocol.CodeOf(err) == protocol.CodeUnreachable && found:
+		return nil, protocol.Errorf(protocol.CodeUnreachable, "nobody answers at %s, where the up of %s listened; start it again with: toolfabric up --data %s, or name a server with --nats URL", cfg.URL, s.Data, s.Data)
 	}
 	return conn, err
 }

@@ -107,6 +107,7 @@ func (a *app) report(err error) {
 	} else if _, ran := errors.AsType[ranError](err); !ran {
 		code, next = string(protocol.CodeUsage), "see: toolfabric help"
 	}
+	message, next = a.reaching(message), a.reaching(next)
 	if a.set.Output == "json" {
 		line, _ := json.Marshal(map[string]any{"error": map[string]string{"code": code, "message": message, "next": next}})
 		fmt.Fprintf(a.err, "%s\n", line)

@@ -51,7 +51,9 @@ func (a *app) write(text string) error {
 }
 
 // say writes a line of talk.
-func (a *app) say(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintf(a.err, "%s\n", a.reaching(fmt.Sprintf(format, args...)))
+}
 
 // short is an id as people compare it.
 func short(id string) string {

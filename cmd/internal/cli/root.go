@@ -24,7 +24,8 @@ type app struct {
 	in  io.Reader
 	ask bool // a person sits here: in is a terminal, and so is err
 
-	flags string // those that say where the fabric is, as they were given, with a blank before each
+	where reach
+	verbs []string
 	out   term.Screen
 	err   term.Screen
 }
@@ -133,12 +134,10 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // prepare settles the settings before any verb runs.
 func (a *app) prepare(cmd *cobra.Command, _ []string) error {
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		switch f.Name {
-		case "nats", "creds", "context", "namespace", "data":
-			a.flags += " --" + f.Name + " " + quoted(f.Value.String())
-		}
-	})
+	cmd.Flags().Visit(a.where.note)
+	for _, c := range cmd.Root().Commands() {
+		a.verbs = append(a.verbs, c.Name())
+	}
 	if err := boot.Resolve(cmd.Flags(), os.LookupEnv); err != nil {
 		return err
 	}
@@ -148,7 +147,7 @@ func (a *app) prepare(cmd *cobra.Command, _ []string) error {
 
 // line is a command line that reaches the same fabric as this one.
 func (a *app) line(format string, args ...any) string {
-	return "toolfabric " + fmt.Sprintf(format, args...) + a.flags
+	return "toolfabric " + fmt.Sprintf(format, args...) + a.where.flags("")
 }
 
 // natsLine is a line of the nats command that does.
@@ -158,7 +157,7 @@ func (a *app) natsLine(format string, args ...any) string {
 	case a.set.Context != "":
 		where = " --context " + quoted(a.set.Context)
 	case url != "" && url != "nats://127.0.0.1:4222":
-		where = " --server " + quoted(url)
+		where = " --server " + quoted(withoutSecrets(url))
 	}
 	if a.set.Creds != "" {
 		where += " --creds " + quoted(a.set.Creds)

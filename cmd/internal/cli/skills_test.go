@@ -37,7 +37,7 @@ func TestSkillsArePutShownAndRemoved(t *testing.T) {
 		}
 		return stdout, stderr
 	}
-	if _, stderr := run(exitOK, "ls"); !strings.Contains(stderr, "toolfabric skills put DIR") {
+	if _, stderr := run(exitOK, "ls"); !strings.Contains(stderr, "toolfabric --nats "+s.URL()+" skills put DIR") {
 		t.Errorf("an empty list says %q", stderr)
 	}
 	if stdout, _ := run(exitOK, "put", pdf); !strings.HasPrefix(stdout, "stored pdf-forms (") {
@@ -65,7 +65,7 @@ func TestSkillsArePutShownAndRemoved(t *testing.T) {
 		t.Errorf("%s, %v", stdout, err)
 	}
 	run(exitOK, "rm", "pdf-forms")
-	if _, stderr := run(exitRefused, "show", "pdf-forms"); !strings.HasSuffix(stderr, "there is no skill \"pdf-forms\" on the bus; toolfabric skills ls lists them (not_found)\n") {
+	if _, stderr := run(exitRefused, "show", "pdf-forms"); !strings.HasSuffix(stderr, "there is no skill \"pdf-forms\" on the bus; toolfabric --nats "+s.URL()+" skills ls lists them (not_found)\n") {
 		t.Error(stderr)
 	}
 	run(exitRefused, "rm", "pdf-forms")
@@ -82,7 +82,7 @@ func TestOneBrokenFolderStoresNone(t *testing.T) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	code, _, stderr = command(t, "", "skills", "put", "--nats", s.URL(), filepath.Dir(good))
-	if code != exitUsage || !strings.Contains(stderr, "in the folders below: toolfabric skills put "+filepath.Dir(good)+"/*") {
+	if code != exitUsage || !strings.Contains(stderr, "in the folders below: toolfabric --nats "+s.URL()+" skills put "+filepath.Dir(good)+"/*") {
 		t.Errorf("a folder of skills: exit %d, %s", code, stderr)
 	}
 	if code, stdout, _ := command(t, "", "skills", "ls", "--nats", s.URL(), "--output", "json"); code != exitOK || strings.TrimSpace(stdout) != "[]" {

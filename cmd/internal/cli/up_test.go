@@ -25,7 +25,7 @@ func TestHintsOfUpWorkInAnotherTerminal(t *testing.T) {
 
 func TestUpRefusesTheServerOfAnother(t *testing.T) {
 	code, _, stderr := command(t, "", "up", "--nats", "nats://127.0.0.1:1")
-	if code != exitUsage || !strings.Contains(stderr, "toolfabric coordinator") {
+	if code != exitUsage || !strings.Contains(stderr, "toolfabric --nats nats://127.0.0.1:1 coordinator") {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
 }

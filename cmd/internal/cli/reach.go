@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// reach is the flags that say where the fabric is, as they were given.
+type reach []struct{ name, value string }
+
+func (r *reach) note(f *pflag.Flag) {
+	value := f.Value.String()
+	switch f.Name {
+	case "nats":
+		value = withoutSecrets(value)
+	case "creds", "context", "namespace", "data":
+	default:
+		return
+	}
+	*r = append(*r, struct{ name, value string }{f.Name, value})
+}
+
+// flags are those that a verb takes, with a blank before each.
+func (r reach) flags(verb string) string {
+	var b strings.Builder
+	for _, f := range r {
+		if verb != "up" || f.name == "data" || f.name == "namespace" {
+			b.WriteString(" --" + f.name + " " + quoted(f.value))
+		}
+	}
+	return b.String()
+}
+
+// withoutSecrets is a list of server URLs in which the word CREDENTIALS stands for users, passwords and tokens.
+func withoutSecrets(servers string) string {
+	list := strings.Split(servers, ",")
+	for i, s := range list {
+		at := strings.LastIndexByte(s, '@')
+		if at < 0 {
+			continue
+		}
+		list[i] = "CREDENTIALS" + s[at:]
+		if scheme, _, ok := strings.Cut(s, "://"); ok {
+			list[i] = scheme + "://" + list[i]
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+var (
+	commandLine = regexp.MustCompile(`\btoolfabric ([a-z][a-z-]*)[^\n]*`)
+	// elsewhere are verbs that reach no fabric.
+	elsewhere = []string{"help", "version", "demo", "bench", "fake-llm", "agents"}
+)
+
+// reaching is text in which each command line reaches the fabric that this one does: a person pastes them.
+func (a *app) reaching(text string) string {
+	if len(a.where) == 0 || !strings.Contains(text, "toolfabric ") {
+		return text
+	}
+	var b strings.Builder
+	for {
+		at := commandLine.FindStringSubmatchIndex(text)
+		if at == nil {
+			b.WriteString(text)
+			return b.String()
+		}
+		line, verb := text[at[0]:at[1]], text[at[2]:at[3]]
+		b.WriteString(text[:at[0]] + "toolfabric")
+		told := strings.Contains(line, " --nats ") || strings.Contains(line, " --data ") || strings.Contains(line, a.where.flags(""))
+		if !told && slices.Contains(a.verbs, verb) && !slices.Contains(elsewhere, verb) {
+			b.WriteString(a.where.flags(verb))
+		}
+		b.WriteString(" " + verb)
+		text = text[at[3]:]
+	}
+}
