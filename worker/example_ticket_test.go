@@ -40,31 +40,37 @@ func finishPrint(ctx context.Context, conn *natswire.Conn, ticket string, pages 
 }
 
 func Example_ticket() {
+	if err := printOrders(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func printOrders() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	conn, err := natswire.Connect(ctx, natswire.Config{URL: os.Getenv("TOOLFABRIC_NATS")})
 	if err != nil {
-		log.Panic(err)
+		return err
 	}
 	defer conn.Close()
 	if len(os.Args) == 3 && os.Args[1] == "finish" {
 		if err := finishPrint(ctx, conn, os.Args[2], 12); err != nil {
-			log.Panic(err)
+			return err
 		}
-		return
+		return nil
 	}
 	if err := os.MkdirAll("tickets", 0o700); err != nil {
-		log.Panic(err)
+		return err
 	}
 	order, err := functiontool.New(functiontool.Config{
 		Name: "order_print", Description: "Has a report printed.", IsLongRunning: true,
 	}, orderPrint)
 	if err != nil {
-		log.Panic(err)
+		return err
 	}
 	w, err := worker.New(worker.Config{Bus: conn, Names: conn.Names(), Tools: []tool.Tool{order}})
 	if err != nil {
-		log.Panic(err)
+		return err
 	}
-	log.Println("served until an interrupt:", w.Run(ctx))
+	return w.Run(ctx) // until an interrupt
 }

@@ -61,22 +61,28 @@ func requestVacation(ctx tool.Context, args vacationArgs) (vacationAnswer, error
 }
 
 func Example_vacation() {
+	if err := serveVacations(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func serveVacations() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	conn, err := natswire.Connect(ctx, natswire.Config{URL: os.Getenv("TOOLFABRIC_NATS")})
 	if err != nil {
-		log.Panic(err)
+		return err
 	}
 	defer conn.Close()
 	vacation, err := functiontool.New(functiontool.Config{
 		Name: "request_vacation", Description: "Asks the manager for days off.",
 	}, requestVacation)
 	if err != nil {
-		log.Panic(err)
+		return err
 	}
 	w, err := worker.New(worker.Config{Bus: conn, Names: conn.Names(), Tools: []tool.Tool{vacation}})
 	if err != nil {
-		log.Panic(err)
+		return err
 	}
-	log.Println("served until an interrupt:", w.Run(ctx))
+	return w.Run(ctx) // until an interrupt
 }

@@ -132,8 +132,8 @@ func (b *builder) build(op *operation) (tool.Tool, error) {
 		return nil, errors.New(protocol.ProblemOf(err).Message)
 	}
 	e.compiled = it.Schema()
-	if d.without != "" {
-		b.partly = append(b.partly, Skipped{Operation: op.String(), Reason: d.without, Served: true})
+	for _, part := range d.without {
+		b.partly = append(b.partly, Skipped{Operation: op.String(), Reason: part, Served: true})
 	}
 	return e, nil
 }

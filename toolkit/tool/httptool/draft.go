@@ -22,7 +22,7 @@ type draft struct {
 	required   []string
 	wire       map[string]string // argument of a parameter in the path, by its name there
 	fixed      []string          // headers that are the operator's
-	without    string            // what of the operation is left out, and why
+	without    []string          // what of the operation is left out, and why
 }
 
 // argument finds a name for a parameter that every model's provider takes, and that no other argument has.

@@ -15,7 +15,7 @@ import (
 // bodyArgument is the argument that is the body of the request.
 const bodyArgument = "body"
 
-// parameter adds one parameter. One that is not supported is an error if it is required, and is left out else.
+// parameter adds one parameter. One that is not supported is an error if it is required, and is left out else, which is told.
 func (d *draft) parameter(p *openapi3.Parameter) error {
 	if p.In == openapi3.ParameterInHeader {
 		name := http.CanonicalHeaderKey(p.Name)
@@ -35,6 +35,7 @@ func (d *draft) parameter(p *openapi3.Parameter) error {
 	}
 	if err != nil {
 		if !p.Required {
+			d.without = append(d.without, fmt.Sprintf("its parameter %s (in %s), which is optional: %v", visibleName(p.Name), p.In, err))
 			return nil
 		}
 		return fmt.Errorf("its parameter %s (in %s): %w", visibleName(p.Name), p.In, err)
@@ -174,7 +175,7 @@ func (d *draft) requestBody(ref *openapi3.RequestBodyRef) error {
 	if kind == bodyNone || media == nil {
 		if !ref.Value.Required {
 			if len(names) > 0 {
-				d.without = fmt.Sprintf("its body, which is optional, is of %.60s, and only JSON and forms are supported", strings.Join(names, ", "))
+				d.without = append(d.without, fmt.Sprintf("its body, which is optional, is of %.60s, and only JSON and forms are supported", strings.Join(names, ", ")))
 			}
 			return nil
 		}
