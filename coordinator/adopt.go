@@ -40,7 +40,7 @@ func (s *session) adopt(ctx context.Context, items []any) bool {
 	if len(arrivals)+len(alarms) == 0 {
 		return false
 	}
-	if err := s.load(ctx); err != nil {
+	if err := s.load(ctx, len(alarms) == 0 && begins(arrivals)); err != nil {
 		s.c.cfg.Logger.Warn("cannot read a session's log; its inputs come again", "session", s.key.session, "error", err)
 		s.postpone(arrivals, alarms, time.Second)
 		return false
@@ -64,7 +64,7 @@ func (s *session) adopt(ctx context.Context, items []any) bool {
 			return false
 		}
 		before := s.state.Seq
-		if err := s.load(ctx); err != nil || s.state.Seq != before {
+		if err := s.load(ctx, false); err != nil || s.state.Seq != before {
 			return false // the log moved while its owner was asked: look again when the message comes back
 		}
 	}
@@ -75,6 +75,17 @@ func (s *session) adopt(ctx context.Context, items []any) bool {
 		a.delivery.Ack()
 	}
 	return true
+}
+
+// begins reports whether these begin a session: an input whose id is its session's name is the first one, unless it comes
+// again. Its log need not be read: if there is one after all, the append is refused, and the next delivery reads.
+func begins(arrivals []arrival) bool {
+	for _, a := range arrivals {
+		if a.delivery == nil || !a.isInput() || !a.first || a.delivery.Attempt > 1 {
+			return false
+		}
+	}
+	return len(arrivals) > 0
 }
 
 // settleKnown acks the inputs that the log holds and returns the others. In a deleted session all are settled: the tail of

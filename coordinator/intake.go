@@ -85,6 +85,7 @@ type arrival struct {
 	delivery *natswire.Delivery // nil when it was passed on
 	reply    string             // of the one who passed it on; empty when that one was told to come again
 	seen     bool               // callbacks have had their say
+	first    bool               // its id is its session's name
 	ends     *protocol.Answer   // what they made of the call that a decision is about; nil: it goes on as decided
 	release  func()
 }
@@ -127,7 +128,7 @@ func (c *Coordinator) input(ctx context.Context, d natswire.Delivery, release fu
 		c.bury(ctx, release, "input", d, err, c.cfg.Names.Input(), app, session)
 		return
 	}
-	c.arrive(ctx, key{app, session}, arrival{release: release, input: protocol.FoldedInput{
+	c.arrive(ctx, key{app, session}, arrival{release: release, first: in.ID == session, input: protocol.FoldedInput{
 		ID: in.ID, Kind: in.Kind, Client: client, Trace: d.Header.Get(natswire.HeaderTraceparent),
 		Content: in.Content, Call: in.Call, StateDelta: in.StateDelta, Target: in.Target,
 	}}, d)

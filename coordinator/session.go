@@ -82,8 +82,8 @@ func release(items []any) {
 // drives reports whether this loop drives the session, as far as it knows.
 func (s *session) drives() bool { return s.drive.cancel != nil && s.state.Owned() && !s.leaving }
 
-// load reads the session's log, or what is new in it.
-func (s *session) load(ctx context.Context) error {
+// load reads the session's log, or what is new in it. begins says that there is none.
+func (s *session) load(ctx context.Context, begins bool) error {
 	if k := s.c.shelf.take(s.key); k != nil {
 		state, entries, ok, err := s.c.journal.Resume(ctx, k.state)
 		if err != nil {
@@ -94,6 +94,10 @@ func (s *session) load(ctx context.Context) error {
 			s.log.unread = entries
 			return nil
 		}
+	}
+	if begins && s.state.Seq == 0 {
+		s.state, s.log = fold.State{App: s.key.app, Session: s.key.session}, &logView{whole: true}
+		return nil
 	}
 	state, entries, whole, err := s.c.journal.Load(ctx, s.key.app, s.key.session)
 	if err != nil {

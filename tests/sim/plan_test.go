@@ -120,10 +120,16 @@ func planOf(seed uint64, n natswire.Names) plan {
 			if p.Words != nil && waits.IntN(2) == 0 {
 				s.Text = gated[waits.IntN(len(gated))]
 			}
+			if waits.IntN(2) == 0 {
+				s.ID = s.Session
+			}
 		case 9:
 			if p.Words != nil {
 				s.Kind, s.Text = protocol.InputCancel, ""
 			}
+		}
+		if s.Kind == protocol.InputMessage && waits.IntN(8) == 0 { // it begins a session of its own
+			s.Session = s.ID
 		}
 		p.Sayings = append(p.Sayings, s)
 		if r.IntN(4) == 0 { // the client sends it again, soon or late
