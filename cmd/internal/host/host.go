@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -138,8 +139,9 @@ func stopped(drain context.CancelFunc) context.Context {
 	return ctx
 }
 
-// watch passes on that a set changed, not more often than newsEvery.
+// watch passes on that a set changed, not more often than newsEvery. One whose code panics is listened to no more.
 func (h *host) watch(ctx context.Context, s tool.Changing) {
+	defer h.contain("its changes are not followed any more")
 	for {
 		select {
 		case <-s.Changed():
@@ -203,9 +205,21 @@ func (h *host) log(err error) {
 func (h *host) close() {
 	for _, s := range h.sets {
 		if c, ok := s.(io.Closer); ok {
-			if err := c.Close(); err != nil {
-				h.cfg.Logger.Warn("a toolset could not be closed", "toolset", tool.NameOf(s), "error", err)
-			}
+			h.end(s, c)
 		}
+	}
+}
+
+func (h *host) end(s tool.Toolset, c io.Closer) {
+	defer h.contain("it may hold on to what it opened")
+	if err := c.Close(); err != nil {
+		h.cfg.Logger.Warn("a toolset could not be closed", "toolset", tool.NameOf(s), "error", err)
+	}
+}
+
+// contain is deferred around a set's code.
+func (h *host) contain(what string) {
+	if r := recover(); r != nil {
+		h.cfg.Logger.Error("a toolset panicked: "+what, "panic", r, "stack", string(debug.Stack()))
 	}
 }

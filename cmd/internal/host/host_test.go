@@ -11,6 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"google.golang.org/genai"
+
 	"github.com/toolfabric/toolfabric/cmd/internal/host"
 	"github.com/toolfabric/toolfabric/coordinator"
 	"github.com/toolfabric/toolfabric/coordinator/client"
@@ -221,6 +223,37 @@ func TestASetThatFailsTakesNothingDown(t *testing.T) {
 	bad.become(nil, says(t, "b", "Back again.", "again"))
 	f.until("g", "b")
 	f.call("g", `{"result":"good"}`) // what it offered before is served on
+}
+
+// wild is a set all of whose code panics, once its tools are listed.
+type wild struct{ tools []tool.Tool }
+
+func (wild) Name() string                                       { panic("a bug in Name") }
+func (w wild) Tools(agent.ReadonlyContext) ([]tool.Tool, error) { return w.tools, nil }
+func (wild) Changed() <-chan struct{}                           { panic("a bug in Changed") }
+func (wild) Close() error                                       { panic("a bug in Close") }
+
+// undeclared is a tool whose declaration panics.
+type undeclared struct{ tool.Runnable }
+
+func (undeclared) Declaration() *genai.FunctionDeclaration { panic("a bug in Declaration") }
+
+func TestCodeThatPanicsTakesNothingDown(t *testing.T) {
+	f := newFabric(t)
+	f.host(nil, wild{[]tool.Tool{undeclared{says(t, "u", "Never.", "never").(tool.Runnable)}, says(t, "w", "Wild.", "wild")}}, newSet("good", says(t, "g", "Good.", "good")))
+	f.until("g", "w")
+	f.call("g", `{"result":"good"}`)
+	f.call("w", `{"result":"wild"}`)
+	f.stop()
+	if err := <-f.ended; err != nil {
+		t.Error(err)
+	}
+	log := f.log.String()
+	for _, want := range []string{"a bug in Changed", "a bug in Close", "a bug in Declaration"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log does not tell of %s:\n%s", want, log)
+		}
+	}
 }
 
 func TestAToolOfAnIllegalNameIsServedUnderItsAlias(t *testing.T) {

@@ -27,8 +27,13 @@ type Tool struct {
 }
 
 // New checks t and makes it ready to run. It returns an *Error: bad_name for the name, unsupported for a tool that cannot
-// run on a worker, bad_declaration for a schema or settings that are refused.
-func New(t tool.Tool) (*Tool, error) {
+// run on a worker, bad_declaration for a schema or settings that are refused, and for code that panics when it is asked for them.
+func New(t tool.Tool) (made *Tool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			made, err = nil, protocol.Errorf(protocol.CodeBadDeclaration, "the tool panicked when it was asked for its declaration: %v", r)
+		}
+	}()
 	if t == nil {
 		return nil, protocol.Errorf(protocol.CodeBadDeclaration, "the tool is nil")
 	}
