@@ -49,11 +49,14 @@ type seen struct {
 	at  time.Time
 }
 
+// endless is more events than any history has whose fabric does not run away: the log is full then, and nothing comes to rest.
+const endless = 1000
+
 func newStreams(w *World) []*stream {
 	n, ns := w.names, w.names.Namespace()
 	streams := []*stream{
 		{name: n.Input(), subjects: []string{n.InputSubject("*", "*", "*")}, workQueue: true},
-		{name: n.Log(), subjects: []string{n.LogSubject("*", "*")}, keeps: true, republish: func(s string) string {
+		{name: n.Log(), subjects: []string{n.LogSubject("*", "*")}, keeps: true, maxMsgs: endless, republish: func(s string) string {
 			app, session, _ := n.ParseLog(s)
 			return n.LiveSubject(app, session)
 		}},
