@@ -98,7 +98,11 @@ func (w *walker) storeField(s *shape, f field, key []byte, into reflect.Value) {
 	case f.index == nil: // not known
 		w.value(f.shape, reflect.Value{})
 	default:
-		w.value(f.shape, into.FieldByIndex(f.index))
+		below := into.Field(f.index[0])
+		for _, i := range f.index[1:] {
+			below = below.Field(i)
+		}
+		w.value(f.shape, below)
 	}
 }
 

@@ -75,6 +75,9 @@ func buildWriter(t reflect.Type, above map[reflect.Type]bool) writer {
 			return writeBytes
 		}
 	case reflect.Map:
+		if t == reflect.TypeFor[map[string]any]() {
+			return writeObject
+		}
 		if t.Key().Kind() == reflect.String && !t.Key().Implements(marshalsText) {
 			return mapWriter(buildWriter(t.Elem(), above))
 		}
@@ -175,7 +178,10 @@ func structWriter(parts []part) writer {
 		first := true
 		for i := range parts {
 			p := &parts[i]
-			field := v.FieldByIndex(p.index)
+			field := v.Field(p.index[0])
+			for _, below := range p.index[1:] {
+				field = field.Field(below)
+			}
 			if p.omitEmpty && isEmpty(field) {
 				continue
 			}

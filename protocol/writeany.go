@@ -58,6 +58,13 @@ func appendAny(b []byte, v any, depth int) (_ []byte, ok bool) {
 	return b, false
 }
 
+func writeObject(b []byte, v reflect.Value) ([]byte, bool) {
+	if v.IsNil() {
+		return append(b, "null"...), true
+	}
+	return appendObject(b, v.Interface().(map[string]any), maxAny)
+}
+
 func appendObject(b []byte, v map[string]any, depth int) (_ []byte, ok bool) {
 	if depth == 0 {
 		return b, false
