@@ -16,7 +16,7 @@ func (c *Client) since(ctx context.Context, app, session, inputID string) (uint6
 		return 0, none // it began the session
 	}
 	seq, state, ok := c.newest(ctx, app, session)
-	if !ok || state.Seen.Has(inputID) {
+	if !ok || state.Seen.Has(inputID) || state.GuardID == inputID {
 		return 0, none
 	}
 	if state.Seen.Full() && !c.unsettled(ctx, app, session, inputID) {

@@ -89,3 +89,34 @@ func TestWaitFindsWhatIsOlderThanTheSnapshots(t *testing.T) {
 		t.Errorf("an input that nobody took up yet is looked for from sequence %d on", from)
 	}
 }
+
+// An input that guards its run is in INPUT for as long as the run takes.
+func TestWaitFindsTheInputThatGuardsALongRun(t *testing.T) {
+	f := newFabric(t)
+	f.serve("helper")
+	receipt, err := f.Send(t.Context(), "helper", "s1", Text("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := fold.State{App: "helper", Session: "s1"}
+	for i := range fold.MaxSeen + 10 {
+		ev := protocol.Event{Inputs: folded("in-" + strconv.Itoa(i))}
+		if i == 0 {
+			ev = protocol.Event{Adopt: &protocol.Adopt{Coordinator: "c", Adoption: "a", Guard: receipt.Seq}, Inputs: folded(receipt.InputID)}
+			ev.Inputs[0].Seq = receipt.Seq
+		}
+		if state, err = fold.Fold(state, uint64(i+1), ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := json.Marshal(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev := protocol.Event{V: protocol.Version, ID: protocol.NewID(), State: data}
+	snapshot := f.publish(natswire.Msg{Subject: f.conn.Names().LogSubject("helper", "s1"), Data: encode(t, ev)}).Seq
+	f.append("helper", "s1", protocol.Event{Snapshot: snapshot, Inputs: folded("newest")})
+	if from, _ := f.since(t.Context(), "helper", "s1", receipt.InputID); from != 0 {
+		t.Errorf("it is looked for from sequence %d on, behind the event that folded it", from)
+	}
+}

@@ -93,6 +93,7 @@ func planOf(seed uint64, n natswire.Names) plan {
 		p.Faults = scaled(normal, 1+2*r.Float64())
 	}
 	waits := rand.New(rand.NewPCG(seed, 8)) // what follows is as it would be without
+	begins := rand.New(rand.NewPCG(seed, 11))
 	texts := texts
 	if waits.IntN(2) == 0 {
 		p.Words = slices.Compact(slices.Clone(words))
@@ -120,7 +121,7 @@ func planOf(seed uint64, n natswire.Names) plan {
 			if p.Words != nil && waits.IntN(2) == 0 {
 				s.Text = gated[waits.IntN(len(gated))]
 			}
-			if waits.IntN(2) == 0 {
+			if begins.IntN(2) == 0 {
 				s.ID = s.Session
 			}
 		case 9:
@@ -128,7 +129,7 @@ func planOf(seed uint64, n natswire.Names) plan {
 				s.Kind, s.Text = protocol.InputCancel, ""
 			}
 		}
-		if s.Kind == protocol.InputMessage && waits.IntN(8) == 0 { // it begins a session of its own
+		if s.Kind == protocol.InputMessage && begins.IntN(16) == 0 { // it begins a session of its own
 			s.Session = s.ID
 		}
 		p.Sayings = append(p.Sayings, s)
