@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/toolfabric/toolfabric/protocol/natswire"
 )
 
 // reach is the flags that say where the fabric is, as they were given.
@@ -15,7 +17,7 @@ func (r *reach) note(f *pflag.Flag) {
 	value := f.Value.String()
 	switch f.Name {
 	case "nats":
-		value = withoutSecrets(value)
+		value = natswire.Redact(value)
 	case "creds", "context", "namespace", "data":
 	default:
 		return
@@ -32,22 +34,6 @@ func (r reach) flags(verb string) string {
 		}
 	}
 	return b.String()
-}
-
-// withoutSecrets is a list of server URLs in which the word CREDENTIALS stands for users, passwords and tokens.
-func withoutSecrets(servers string) string {
-	list := strings.Split(servers, ",")
-	for i, s := range list {
-		at := strings.LastIndexByte(s, '@')
-		if at < 0 {
-			continue
-		}
-		list[i] = "CREDENTIALS" + s[at:]
-		if scheme, _, ok := strings.Cut(s, "://"); ok {
-			list[i] = scheme + "://" + list[i]
-		}
-	}
-	return strings.Join(list, ",")
 }
 
 var (

@@ -16,6 +16,7 @@ import (
 	"github.com/toolfabric/toolfabric/cmd/internal/boot"
 	"github.com/toolfabric/toolfabric/cmd/internal/term"
 	"github.com/toolfabric/toolfabric/protocol"
+	"github.com/toolfabric/toolfabric/protocol/natswire"
 )
 
 // app is what the verbs share: settings and where to write.
@@ -157,7 +158,7 @@ func (a *app) natsLine(format string, args ...any) string {
 	case a.set.Context != "":
 		where = " --context " + quoted(a.set.Context)
 	case url != "" && url != "nats://127.0.0.1:4222":
-		where = " --server " + quoted(withoutSecrets(url))
+		where = " --server " + quoted(natswire.Redact(url))
 	}
 	if a.set.Creds != "" {
 		where += " --creds " + quoted(a.set.Creds)
