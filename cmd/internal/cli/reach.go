@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/toolfabric/toolfabric/cmd/internal/boot"
 	"github.com/toolfabric/toolfabric/protocol/natswire"
 )
 
@@ -18,7 +20,11 @@ func (r *reach) note(f *pflag.Flag) {
 	switch f.Name {
 	case "nats":
 		value = natswire.Redact(value)
-	case "creds", "context", "namespace", "data":
+	case "creds", "data":
+		if path, err := filepath.Abs(value); err == nil && !strings.HasPrefix(value, "~/") { // in another folder, too
+			value = path
+		}
+	case "context", "namespace":
 	default:
 		return
 	}
@@ -30,7 +36,7 @@ func (r reach) flags(verb string) string {
 	var b strings.Builder
 	for _, f := range r {
 		if verb != "up" || f.name == "data" || f.name == "namespace" {
-			b.WriteString(" --" + f.name + " " + quoted(f.value))
+			b.WriteString(" --" + f.name + " " + boot.Quoted(f.value))
 		}
 	}
 	return b.String()
@@ -56,7 +62,7 @@ func (a *app) reaching(text string) string {
 		}
 		line, verb := text[at[0]:at[1]], text[at[2]:at[3]]
 		b.WriteString(text[:at[0]] + "toolfabric")
-		told := strings.Contains(line, " --nats ") || strings.Contains(line, " --data ") || strings.Contains(line, a.where.flags(""))
+		told := strings.HasSuffix(line, " --help") || strings.Contains(line, " --nats ") || strings.Contains(line, " --data ") || strings.Contains(line, a.where.flags(""))
 		if !told && slices.Contains(a.verbs, verb) && !slices.Contains(elsewhere, verb) {
 			b.WriteString(a.where.flags(verb))
 		}

@@ -37,6 +37,24 @@ func TestPrintedCommandsHoldNoSecrets(t *testing.T) {
 	}
 }
 
+func TestCommandsAreWholeInErrorsThatComeBeforeAnyVerb(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"call", "--data", "a b"}, "toolfabric --data '" + dir + "/a b' tools lists them"},
+		{[]string{"call", "x", "y", "--namespace", "n"}, "\n  see: toolfabric call --help\n"},
+		{[]string{"agents", "ls", "--agnts", "x"}, "did you mean --agents? (usage)\n  see: toolfabric agents ls --help\n"},
+		{[]string{"tools", "--data", "a b"}, "nobody serves a b; start it with: toolfabric up --data '" + dir + "/a b',"},
+	} {
+		if _, _, stderr := command(t, "", c.args...); !strings.Contains(stderr, c.want) {
+			t.Errorf("%q: %s", c.args, stderr)
+		}
+	}
+}
+
 func TestDoctorShowsNoToken(t *testing.T) {
 	s := natstest.Start(t, natstest.Auth(func(o *server.Options) { o.Authorization = "hunter2" }))
 	code, stdout, stderr := command(t, "", "doctor", "--nats", strings.Replace(s.URL(), "://", "://hunter2@", 1))
