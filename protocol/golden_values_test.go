@@ -119,6 +119,7 @@ var ordinary = []golden{
 	message("token", Token{Turn: 2, Text: "Let me ", Calls: []TokenCall{{ID: call, Tool: "refund"}}}, strict),
 	message("progress", Progress{Worker: worker, Attempt: 2, Percent: 42.5, Message: "packing", Data: raw(`{"step":3}`)}, strict),
 	message("progress_piece", Progress{Worker: worker, Attempt: 1, Message: "Once upon", Piece: true}, strict),
+	message("progress_asks", Progress{Worker: worker, Attempt: 1, Message: "the MCP server asks: Who?", Asks: call}, strict),
 	message("dead_letter", DeadLetter{
 		V: Version, Code: CodeBadMessage, Reason: "invalid JSON at byte 2", Stream: "TF_INPUT", Subject: "tf.input.assistant.me." + session, Seq: 17,
 		App: "assistant", Session: session, Tool: "refund", Call: call, Data: []byte(`{"`),

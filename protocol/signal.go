@@ -52,6 +52,7 @@ type Progress struct {
 	Percent float64         `json:"percent,omitempty"` // 0 to 100; 0 is unknown
 	Message string          `json:"message,omitempty"`
 	Piece   bool            `json:"piece,omitempty"` // Message is the next piece of a streamed answer, to be shown after the one before
+	Asks    string          `json:"asks,omitempty"`  // call, of a session of its own, that asks people what this one waits for
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 

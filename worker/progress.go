@@ -16,8 +16,8 @@ const (
 	progressTotal = 1 << 20                // bytes of pieces of one call; the rest comes with its answer only
 )
 
-// progress is how a running tool tells whoever listens how far it is. What comes too soon is left out, but for the pieces of
-// a streamed answer, which are put together. It may be used concurrently; pieces stay in order if they are told in order.
+// progress is how a running tool tells whoever listens how far it is. What comes too soon is left out, but for questions to
+// people and for the pieces of a streamed answer, which are put together. It may be used concurrently; pieces stay in order if they are told in order.
 type progress struct {
 	w     *Worker
 	r     *run
@@ -42,7 +42,8 @@ func (p *progress) tell(word protocol.Progress) {
 			p.pieces = append(p.pieces, word.Message...)
 		}
 	}
-	if now < p.next && !(word.Piece && len(p.pieces) >= progressText) || word.Piece && len(p.pieces) == 0 {
+	soon := now < p.next && word.Asks == "" && !(word.Piece && len(p.pieces) >= progressText)
+	if soon || word.Piece && len(p.pieces) == 0 {
 		p.mu.Unlock()
 		return
 	}

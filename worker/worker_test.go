@@ -140,6 +140,9 @@ func TestProgressIsHeardAndLimited(t *testing.T) {
 		e.run = func(ctx tool.Context, _ json.RawMessage) (json.RawMessage, error) {
 			for i := range 100 { // ten in each window of 100 ms
 				ctx.Progress(float64(i), "on it")
+				if i == 42 {
+					ctx.(interface{ Asks(call, message string) }).Asks("q1", "who?")
+				}
 				if err := natswire.Sleep(ctx, natswire.SystemClock{}, 10*time.Millisecond); err != nil { // the bubble's time
 					return nil, err
 				}
@@ -164,10 +167,13 @@ func TestProgressIsHeardAndLimited(t *testing.T) {
 		f.publish(c)
 		after(2 * time.Second)
 		f.want(c, protocol.OutcomeCompleted, "", `{"result":1}`)
-		if len(heard) != 10 {
-			t.Fatalf("%d words of progress in a second, want 10", len(heard))
+		if len(heard) != 11 {
+			t.Fatalf("%d words of progress in a second, want 10 and the question", len(heard))
 		}
-		if p := heard[9]; p.Worker != "w1" || p.Attempt != 1 || p.Percent != 90 || p.Message != "on it" {
+		if p := heard[5]; p.Asks != "q1" || p.Message != "who?" {
+			t.Errorf("the question is %+v", p)
+		}
+		if p := heard[10]; p.Worker != "w1" || p.Attempt != 1 || p.Percent != 92 || p.Message != "on it" {
 			t.Errorf("the last word is %+v", p)
 		}
 	})

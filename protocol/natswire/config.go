@@ -3,7 +3,6 @@ package natswire
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/url"
 	"strconv"
@@ -97,11 +96,14 @@ func dial(ctx context.Context, servers string, options []nats.Option) (*nats.Con
 		case err == nil:
 			return nc, nil
 		case isAuthError(err):
-			return nil, protocol.Wrap(err, protocol.CodeAuth, "%s refused the credentials", redact(servers))
+			return nil, protocol.Wrap(err, protocol.CodeAuth, "%s refused the credentials", Redact(servers))
 		case isConfigError(err):
-			return nil, protocol.Wrap(err, protocol.CodeUsage, "connect to %s", redact(servers))
+			if _, malformed := errors.AsType[*url.Error](err); malformed { // its text has the whole address
+				err = errors.New("that is no address of a server: write nats://HOST:PORT, and special characters of a password as %XX")
+			}
+			return nil, protocol.Wrap(err, protocol.CodeUsage, "connect to %s", Redact(servers))
 		case try == connectTries:
-			return nil, protocol.Wrap(err, protocol.CodeUnreachable, "no connection to %s after %d tries", redact(servers), try)
+			return nil, protocol.Wrap(err, protocol.CodeUnreachable, "no connection to %s after %d tries", Redact(servers), try)
 		}
 		if err := pause(ctx, time.Duration(try*try)*60*time.Millisecond); err != nil {
 			return nil, err
@@ -188,21 +190,4 @@ func newEnough(version string) bool {
 func reconnectDelay(tries int) time.Duration {
 	d := min(50*time.Millisecond<<min(tries, 6), 2*time.Second)
 	return d/2 + rand.N(d/2+1)
-}
-
-// redact takes user, password and token out of server addresses.
-func redact(servers string) string {
-	list := strings.Split(servers, ",")
-	for i, s := range list {
-		if at := strings.LastIndexByte(s, '@'); at >= 0 {
-			scheme, _, ok := strings.Cut(s, "://")
-			if ok {
-				s = fmt.Sprintf("%s://%s", scheme, s[at+1:])
-			} else {
-				s = s[at+1:]
-			}
-		}
-		list[i] = strings.TrimSpace(s)
-	}
-	return strings.Join(list, ",")
 }

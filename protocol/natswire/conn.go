@@ -42,8 +42,8 @@ func (c *Conn) Names() Names { return c.names }
 // ServerVersion is the version of the server this connection is on, for instance "2.15.3".
 func (c *Conn) ServerVersion() string { return c.nc.ConnectedServerVersion() }
 
-// ServerURL is where this connection is, without credentials; empty while it is nowhere.
-func (c *Conn) ServerURL() string { return c.nc.ConnectedUrlRedacted() }
+// ServerURL is where this connection is, by Redact; empty while it is nowhere.
+func (c *Conn) ServerURL() string { return Redact(c.nc.ConnectedUrl()) }
 
 // Close ends the connection. Waiting calls fail and pull subscriptions are lost with code bus_unreachable. What was
 // published with Emit or acked before is sent first, within a second. Closing twice is no error.
@@ -141,7 +141,7 @@ func (c *Conn) onReconnect(nc *nats.Conn) {
 	for _, tell := range c.tellers() {
 		(*tell)()
 	}
-	c.notify(Notice{Kind: Reconnected, URL: nc.ConnectedUrlRedacted()})
+	c.notify(Notice{Kind: Reconnected, URL: Redact(nc.ConnectedUrl())})
 }
 
 func (c *Conn) onClosed(nc *nats.Conn) {

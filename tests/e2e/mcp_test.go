@@ -137,6 +137,7 @@ func TestAnMCPServersQuestionIsAnsweredByAnApproval(t *testing.T) {
 	}
 	c := p.start("call", "ev_trigger-elicitation-request")
 	call := question()
+	c.says(&c.stderr, `toolfabric approvals show `+call)
 	p.ok("approvals", "approve", call, "--as", "ann", "--payload", `{"name":"Ann","check":true,"integer":7}`)
 	if c.exit() != 0 || !strings.Contains(c.stdout.String(), "Name: Ann") || !strings.Contains(c.stdout.String(), "Favorite Integer: 7") {
 		t.Errorf("exit %d, %s", c.exit(), c.stdout.String())

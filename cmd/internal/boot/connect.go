@@ -3,6 +3,7 @@ package boot
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 
 	"github.com/toolfabric/toolfabric/protocol"
 	"github.com/toolfabric/toolfabric/protocol/natswire"
@@ -37,7 +38,7 @@ func (s *Settings) connect(ctx context.Context, name string, listen func(natswir
 	if cfg.URL == "" && cfg.Context == "" {
 		cfg.URL = ReadEndpoint(s.Data).URL
 		if found = cfg.URL != ""; !found && s.Data != DefaultData() {
-			return nil, protocol.Errorf(protocol.CodeUnreachable, "nobody serves %s; start it with: toolfabric up --data %s, or name a server with --nats URL", s.Data, s.Data)
+			return nil, protocol.Errorf(protocol.CodeUnreachable, "nobody serves %s; start it with: toolfabric up --data %s, or name a server with --nats URL", s.Data, s.dataFlag())
 		}
 	}
 	conn, err := natswire.Connect(ctx, cfg)
@@ -45,9 +46,17 @@ func (s *Settings) connect(ctx context.Context, name string, listen func(natswir
 	case protocol.CodeOf(err) == protocol.CodeUnsupported:
 		return nil, protocol.Errorf(protocol.CodeUnreachable, "%s", protocol.ProblemOf(err).Message)
 	case protocol.CodeOf(err) == protocol.CodeUnreachable && found:
-		return nil, protocol.Errorf(protocol.CodeUnreachable, "nobody answers at %s, where the up of %s listened; start it again with: toolfabric up --data %s, or name a server with --nats URL", cfg.URL, s.Data, s.Data)
+		return nil, protocol.Errorf(protocol.CodeUnreachable, "nobody answers at %s, where the up of %s listened; start it again with: toolfabric up --data %s, or name a server with --nats URL", cfg.URL, s.Data, s.dataFlag())
 	}
 	return conn, err
+}
+
+// dataFlag is the data directory as any folder's command line names it.
+func (s *Settings) dataFlag() string {
+	if dir, err := filepath.Abs(s.Data); err == nil {
+		return Quoted(dir)
+	}
+	return Quoted(s.Data)
 }
 
 // Listener logs what happens to a connection.

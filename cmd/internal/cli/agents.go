@@ -2,13 +2,17 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolfabric/toolfabric/cmd/internal/agents"
+	"github.com/toolfabric/toolfabric/cmd/internal/boot"
 	"github.com/toolfabric/toolfabric/cmd/internal/term"
 	"github.com/toolfabric/toolfabric/protocol"
 	"github.com/toolfabric/toolfabric/toolkit/agent/llmagent"
@@ -93,6 +97,9 @@ func summarize(a *llmagent.LLMAgent) agentSummary {
 }
 
 func loadSummaries(ctx context.Context, path string) ([]agentSummary, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, protocol.Errorf(protocol.CodeUsage, "there is no file or folder %s; name the folder of your agents with --agents DIR", path)
+	}
 	list, err := agents.Models{Unasked: true}.Load(ctx, path)
 	return summaries(list), err
 }
@@ -139,7 +146,7 @@ func (a *app) agentsShow(ctx context.Context, dir, name string) error {
 			return err
 		})
 	}
-	return protocol.Errorf(protocol.CodeUsage, "no agent %q in %s; toolfabric agents ls --agents %s lists them", name, dir, dir)
+	return protocol.Errorf(protocol.CodeUsage, "no agent %q in %s; toolfabric agents ls --agents %s lists them", name, dir, boot.Quoted(dir))
 }
 
 func (a *app) agentsValidate(ctx context.Context, paths []string) error {

@@ -54,9 +54,10 @@ func (a *app) approveCmd() *cobra.Command {
 		Use: "approve CALL", Short: "Let a waiting call run", Args: cobra.ExactArgs(1),
 		Long: `Approve agrees to a call with exactly the arguments that wait, and prints the receipt; a decision that does not count ends
 with 5. With --args the arguments are edited: that agrees to nothing yet, but asks again with the edited ones.`,
-		Example: `  toolfabric approvals approve 7qk3zv2m5h6x --digest 1f2e3d4c5b6a7988
-  toolfabric approvals approve 7qk3zv2m5h6x --as ann --payload '{"days":3}'
-  toolfabric approvals approve 7qk3zv2m5h6x --args '{"amount":5}'        asks again, with 5`,
+		Example: `  toolfabric approvals approve 7qk3zv2m5h6x --digest 1f2e3d4c5b6a7988    only if it is still what show printed
+  toolfabric approvals approve 7qk3zv2m5h6x --as ann                     as ann: where two must agree, they decide by name
+  toolfabric approvals approve 7qk3zv2m5h6x --payload '{"days":3}'       with what the tool asks to be filled in
+  toolfabric approvals approve 7qk3zv2m5h6x --args '{"amount":5}'         asks again, with 5`,
 	}
 	o.register(cmd)
 	cmd.Flags().StringVar(&o.args, "args", "", "edited arguments, which need a decision of their own: a JSON object, @FILE or -")
@@ -68,8 +69,9 @@ func (a *app) denyCmd() *cobra.Command {
 	var o decideOptions
 	cmd := &cobra.Command{
 		Use: "deny CALL", Short: "Refuse a waiting call", Args: cobra.ExactArgs(1),
-		Long:    "Deny refuses a call: it is not executed, and the model is told. It prints the receipt; a decision that does not count ends\nwith 5.",
-		Example: `  toolfabric approvals deny 7qk3zv2m5h6x --remark "not before Monday"`,
+		Long: "Deny refuses a call: it is not executed, and the model is told. It prints the receipt; a decision that does not count ends\nwith 5.",
+		Example: `  toolfabric approvals deny 7qk3zv2m5h6x --remark "not before Monday"
+  toolfabric approvals deny 7qk3zv2m5h6x --as ann --digest 1f2e3d4c5b6a7988    as ann, if it is still what show printed`,
 	}
 	o.register(cmd)
 	cmd.RunE = a.do(func(ctx context.Context, args []string) error { return a.decide(ctx, args[0], o) })

@@ -261,7 +261,7 @@ func TestNothingOfASessionActsOnATerminal(t *testing.T) {
 		root.SetOut(&screen)
 		root.SetErr(&screen)
 		if err := root.ExecuteContext(t.Context()); err != nil {
-			a.report(err)
+			a.report(a.root(), err)
 		}
 		plain := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(screen.String(), "") // our own colours
 		if r, found := protocol.HiddenRune(plain); found || strings.ContainsRune(plain, '\r') {

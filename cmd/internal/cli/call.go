@@ -33,7 +33,8 @@ With --wait it stays until the answer is there; the same --id later fetches it.`
 		Example: `  toolfabric call word_count --args '{"text":"a b c"}'
   toolfabric call word_count --args @args.json
   echo '{"text":"a"}' | toolfabric call word_count --args -
-  toolfabric call pay --args @bill.json --id bill-4711        the same id again is the same input`,
+  toolfabric call pay --args @bill.json --id bill-4711           again with this id: does not pay again, prints what came of it
+  toolfabric call pay --args @bill.json --id bill-4711 --wait    stays until somebody has approved it and it is done`,
 	}
 	cmd.Flags().StringVar(&args, "args", "{}", "the arguments: a JSON object, @FILE or -")
 	cmd.Flags().StringVar(&id, "id", "", "name the call: asking again with the same `ID` does not call again")

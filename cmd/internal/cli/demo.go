@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolfabric/toolfabric/cmd/internal/boot"
 	"github.com/toolfabric/toolfabric/cmd/internal/demo"
 	"github.com/toolfabric/toolfabric/cmd/internal/term"
 	"github.com/toolfabric/toolfabric/coordinator/client"
@@ -79,7 +80,7 @@ func (a *app) demo(ctx context.Context, keep bool) (err error) {
 	}
 	if keep {
 		a.say("\nkept in %[3]s; look at it with\n  toolfabric up --data %[1]s\nand, in another terminal,\n  toolfabric --data %[1]s sessions show %[2]s\n  toolfabric --data %[1]s trace %[2]s",
-			quoteArg(cfg.NATS()), t.Session, cfg.Data)
+			boot.Quoted(cfg.NATS()), t.Session, cfg.Data)
 	}
 	for _, c := range t.Checks {
 		if !c.OK {
@@ -87,14 +88,6 @@ func (a *app) demo(ctx context.Context, keep bool) (err error) {
 		}
 	}
 	return nil
-}
-
-// quoteArg is s as a shell reads it back.
-func quoteArg(s string) string {
-	if strings.ContainsAny(s, " '\"\\$`*?&;|<>()") {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	return s
 }
 
 // showTour prints what follows the conversation.
@@ -173,7 +166,7 @@ func (g *guide) Restarted(old, young demo.Process) {
 func (g *guide) Does(command ...string) {
 	quoted := make([]string, len(command))
 	for i, arg := range command {
-		quoted[i] = quoteArg(arg)
+		quoted[i] = boot.Quoted(arg)
 	}
 	g.line("  %s %s", g.a.out.Paint(term.Dim, "$"), strings.Join(quoted, " "))
 }

@@ -64,6 +64,9 @@ func (a *app) doctor(ctx context.Context, _ []string) error {
 		}
 	}
 	d.judge(ctx, l.conn)
+	for i, p := range d.Problems {
+		d.Problems[i] = a.reaching(p)
+	}
 	return a.print(d, func() error { return a.printDiagnosis(&d) })
 }
 

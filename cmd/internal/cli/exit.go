@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/toolfabric/toolfabric/cmd/internal/term"
 	"github.com/toolfabric/toolfabric/protocol"
 )
@@ -92,7 +94,7 @@ var nextSteps = map[protocol.Code]string{
 }
 
 // report tells an error on stderr: what, which thing, what next. With JSON output it is one JSON object.
-func (a *app) report(err error) {
+func (a *app) report(cmd *cobra.Command, err error) {
 	if errors.Is(err, errDetached) || readerLeft(err) {
 		return // said when it happened, or nobody is there to read it
 	}
@@ -105,7 +107,7 @@ func (a *app) report(err error) {
 			next = "" // it says itself what to do
 		}
 	} else if _, ran := errors.AsType[ranError](err); !ran {
-		code, next = string(protocol.CodeUsage), "see: toolfabric help"
+		code, next = string(protocol.CodeUsage), "see: "+cmd.CommandPath()+" --help"
 	}
 	message, next = a.reaching(message), a.reaching(next)
 	if a.set.Output == "json" {

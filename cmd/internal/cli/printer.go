@@ -339,7 +339,14 @@ func (p *printer) answered(call string, r protocol.Result) {
 
 func (p *printer) progress(u *client.Progress) {
 	open := p.calls[u.Call]
-	if open == nil || !p.a.err.TTY {
+	if open == nil {
+		return
+	}
+	if u.Asks != "" {
+		p.asks(open, u)
+		return
+	}
+	if !p.a.err.TTY {
 		return
 	}
 	open.worker = u.Worker

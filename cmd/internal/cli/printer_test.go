@@ -132,6 +132,24 @@ func TestCallsAreToldOnceAndBeforeTheTextThatFollows(t *testing.T) {
 	}
 }
 
+func TestAQuestionAskedInACallSaysHowToAnswerIt(t *testing.T) {
+	for _, tty := range []bool{true, false} {
+		p, screen := watched(tty)
+		p.a.where = reach{{"data", "d"}}
+		word := &client.Progress{Call: "c1", Progress: protocol.Progress{Message: "the server asks: Who\r?", Asks: "q1"}}
+		p.progress(word) // of a call that nobody waits for
+		if err := p.entry(says("", protocol.Call{ID: "c1", Tool: "login", Args: json.RawMessage(`{}`), Verdict: protocol.VerdictRun})); err != nil {
+			t.Fatal(err)
+		}
+		p.progress(word)
+		p.progress(&client.Progress{Call: "c1", Progress: protocol.Progress{Asks: "q1; rm"}})
+		want := "> login {}\n? login waits: the server asks: Who\\u000d? call q1\n  toolfabric approvals show q1 --data d\n"
+		if screen.String() != want {
+			t.Errorf("terminal %v: %q, want %q", tty, screen.String(), want)
+		}
+	}
+}
+
 func TestNothingOfARunActsOnATerminal(t *testing.T) {
 	p, screen := watched(true)
 	value, _ := json.Marshal(map[string]string{"error": evil, evil: evil})

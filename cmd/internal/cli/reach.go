@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/toolfabric/toolfabric/cmd/internal/boot"
+	"github.com/toolfabric/toolfabric/protocol/natswire"
 )
 
 // reach is the flags that say where the fabric is, as they were given.
@@ -15,8 +19,12 @@ func (r *reach) note(f *pflag.Flag) {
 	value := f.Value.String()
 	switch f.Name {
 	case "nats":
-		value = withoutSecrets(value)
-	case "creds", "context", "namespace", "data":
+		value = natswire.Redact(value)
+	case "creds", "data":
+		if path, err := filepath.Abs(value); err == nil && !strings.HasPrefix(value, "~/") { // in another folder, too
+			value = path
+		}
+	case "context", "namespace":
 	default:
 		return
 	}
@@ -28,26 +36,10 @@ func (r reach) flags(verb string) string {
 	var b strings.Builder
 	for _, f := range r {
 		if verb != "up" || f.name == "data" || f.name == "namespace" {
-			b.WriteString(" --" + f.name + " " + quoted(f.value))
+			b.WriteString(" --" + f.name + " " + boot.Quoted(f.value))
 		}
 	}
 	return b.String()
-}
-
-// withoutSecrets is a list of server URLs in which the word CREDENTIALS stands for users, passwords and tokens.
-func withoutSecrets(servers string) string {
-	list := strings.Split(servers, ",")
-	for i, s := range list {
-		at := strings.LastIndexByte(s, '@')
-		if at < 0 {
-			continue
-		}
-		list[i] = "CREDENTIALS" + s[at:]
-		if scheme, _, ok := strings.Cut(s, "://"); ok {
-			list[i] = scheme + "://" + list[i]
-		}
-	}
-	return strings.Join(list, ",")
 }
 
 var (
@@ -70,7 +62,7 @@ func (a *app) reaching(text string) string {
 		}
 		line, verb := text[at[0]:at[1]], text[at[2]:at[3]]
 		b.WriteString(text[:at[0]] + "toolfabric")
-		told := strings.Contains(line, " --nats ") || strings.Contains(line, " --data ") || strings.Contains(line, a.where.flags(""))
+		told := strings.HasSuffix(line, " --help") || strings.Contains(line, " --nats ") || strings.Contains(line, " --data ") || strings.Contains(line, a.where.flags(""))
 		if !told && slices.Contains(a.verbs, verb) && !slices.Contains(elsewhere, verb) {
 			b.WriteString(a.where.flags(verb))
 		}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,6 +15,7 @@ import (
 	"github.com/toolfabric/toolfabric/cmd/internal/boot"
 	"github.com/toolfabric/toolfabric/cmd/internal/term"
 	"github.com/toolfabric/toolfabric/protocol"
+	"github.com/toolfabric/toolfabric/protocol/natswire"
 )
 
 // app is what the verbs share: settings and where to write.
@@ -39,9 +39,10 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
-		a.report(err)
+		a.locate(cmd) // an error may come before any verb runs
+		a.report(cmd, err)
 	}
 	return exitCode(err)
 }
@@ -134,15 +135,21 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // prepare settles the settings before any verb runs.
 func (a *app) prepare(cmd *cobra.Command, _ []string) error {
-	cmd.Flags().Visit(a.where.note)
-	for _, c := range cmd.Root().Commands() {
-		a.verbs = append(a.verbs, c.Name())
-	}
+	a.locate(cmd)
 	if err := boot.Resolve(cmd.Flags(), os.LookupEnv); err != nil {
 		return err
 	}
 	a.out.Raw, a.err.Raw = a.set.Raw, a.set.Raw
 	return a.set.Check()
+}
+
+// locate notes where the command line says that the fabric is.
+func (a *app) locate(cmd *cobra.Command) {
+	a.where, a.verbs = nil, nil
+	cmd.Flags().Visit(a.where.note)
+	for _, c := range cmd.Root().Commands() {
+		a.verbs = append(a.verbs, c.Name())
+	}
 }
 
 // line is a command line that reaches the same fabric as this one.
@@ -155,25 +162,14 @@ func (a *app) natsLine(format string, args ...any) string {
 	where := ""
 	switch url := cmp.Or(a.set.NATS, boot.ReadEndpoint(a.set.Data).URL); {
 	case a.set.Context != "":
-		where = " --context " + quoted(a.set.Context)
+		where = " --context " + boot.Quoted(a.set.Context)
 	case url != "" && url != "nats://127.0.0.1:4222":
-		where = " --server " + quoted(withoutSecrets(url))
+		where = " --server " + boot.Quoted(natswire.Redact(url))
 	}
 	if a.set.Creds != "" {
-		where += " --creds " + quoted(a.set.Creds)
+		where += " --creds " + boot.Quoted(a.set.Creds)
 	}
 	return "nats" + where + " " + fmt.Sprintf(format, args...)
-}
-
-// quoted is a word as a shell reads it.
-func quoted(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+=:@%,", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // do makes a verb's function a cobra one.

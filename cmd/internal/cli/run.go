@@ -36,11 +36,14 @@ restarted. On a terminal the answer appears as it comes; elsewhere it is written
 TEXT is read from stdin for "-".
 
 A run may come to wait for a person to approve a call, or for a result from outside. On a terminal run asks: y, n, edit or
-later. Elsewhere it prints what it waits for and how to answer, and exits with 0 and an empty stdout: the run has not failed and goes
-on by itself. With --wait it stays until the answer is there.`,
+later. Elsewhere it prints what it waits for and how to answer, and exits with 0 and an empty stdout: the run has not failed
+and goes on by itself. With --wait it stays until the answer is there.`,
 		Example: `  toolfabric run --agent helper "How many words has README.md?"
   toolfabric run --session 7qk3zv2m5h6x "And how many lines?"
   git diff | toolfabric run --agent reviewer -
+  toolfabric run --agent writer --stream "Tell a story" | tee story.txt
+  toolfabric run --agent clerk --wait "Transfer 5 to Bob"            stays until somebody has approved it and it is answered
+  toolfabric run --agent clerk --id mail-4711 "Transfer 5 to Bob"    again with this id: says it no second time, shows the answer
   toolfabric run --agent helper --output json "Hello" | jq 'select(.event).event.author'`,
 	}
 	f := cmd.Flags()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolfabric/toolfabric/cmd/internal/boot"
 	"github.com/toolfabric/toolfabric/cmd/internal/term"
 	"github.com/toolfabric/toolfabric/coordinator/skills"
 	"github.com/toolfabric/toolfabric/protocol"
@@ -64,7 +65,7 @@ func packFolder(dir string) (*skills.Package, error) {
 	if _, err := root.Stat("SKILL.md"); errors.Is(err, fs.ErrNotExist) {
 		what := "a skill is a folder with a SKILL.md, and there is none in " + dir
 		if below, err := fs.Glob(root.FS(), "*/SKILL.md"); err == nil && len(below) > 0 {
-			what += "; there are in the folders below: toolfabric skills put " + quoted(filepath.Clean(dir)) + "/*"
+			what += "; there are in the folders below: toolfabric skills put " + boot.Quoted(filepath.Clean(dir)) + "/*"
 		}
 		return nil, protocol.Errorf(protocol.CodeUsage, "%s", what)
 	}

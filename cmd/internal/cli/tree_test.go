@@ -39,6 +39,11 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 				t.Errorf("%s: the example %q is not indented by two", path, line)
 			}
 		}
+		for _, name := range []string{"wait", "id", "stream", "as", "digest", "watch", "interim", "keep"} {
+			if cmd.LocalFlags().Lookup(name) != nil && !cmd.HasSubCommands() && !strings.Contains(cmd.Example, " --"+name) {
+				t.Errorf("%s: no example has --%s, which explains itself to nobody", path, name)
+			}
+		}
 		if cmd.RunE == nil || cmd.Args == nil {
 			t.Errorf("%s: takes any arguments or does nothing", path)
 		}

@@ -239,7 +239,7 @@ func (d *desk) sit(typed string, args ...string) (int, string) {
 	root.SetArgs(append(args, "--nats", d.server.URL()))
 	err := root.ExecuteContext(d.t.Context())
 	if err != nil {
-		a.report(err)
+		a.report(a.root(), err)
 	}
 	return exitCode(err), screen.String()
 }

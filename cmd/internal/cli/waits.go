@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/toolfabric/toolfabric/cmd/internal/term"
 	"github.com/toolfabric/toolfabric/coordinator/client"
@@ -30,6 +31,16 @@ func (p *printer) waitsFor(c *client.Parked) {
 		what = "its workers"
 	}
 	p.talk("%s %s waits for %s %s", p.a.err.Paint(term.Yellow, "?"), term.EscapeLine(c.Tool), what, p.a.err.Paint(term.Dim, "call "+term.EscapeLine(c.Call)))
+}
+
+// asks tells of a call that runs and waits for the answer to another one, and how to give it.
+func (p *printer) asks(open *running, u *client.Progress) {
+	if protocol.CheckID(u.Asks) != nil {
+		return
+	}
+	open.told, open.worker = time.Now(), u.Worker
+	p.talk("%s %s waits: %s %s", p.a.err.Paint(term.Yellow, "?"), term.EscapeLine(open.call.Tool), term.EscapeLine(term.Clip(u.Message, 200)), p.a.err.Paint(term.Dim, "call "+u.Asks))
+	p.a.say("  %s", p.a.line("approvals show %s", u.Asks))
 }
 
 // decidedElsewhere drops the question that is open here when the log has its answer.

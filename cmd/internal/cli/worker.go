@@ -21,8 +21,8 @@ func (a *app) workerCmd() *cobra.Command {
 	var config string
 	cmd := &cobra.Command{
 		Use: "worker --config FILE", Short: "Serve tools", Args: cobra.NoArgs,
-		Long: `A worker serves tools, of commands and of MCP servers: it takes calls from their pools, as many at once as it has slots, and answers them. Run as many as
-you like; a call whose worker died goes to another, unless its effect may already have happened. SIGTERM lets running calls
+		Long: `A worker serves tools: it takes calls from their pools, as many at once as it has slots, and answers them. Run as many as you
+like; a call whose worker died goes to another, unless its effect may already have happened. SIGTERM lets running calls
 finish.`,
 		Example: `  toolfabric worker --config worker.yaml
   toolfabric worker http --name weather --description "Tells the weather" --url 'https://api.example.com/{city}'

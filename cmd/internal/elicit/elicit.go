@@ -85,7 +85,7 @@ func By(c *client.Client, name, server string, log *slog.Logger) func(context.Co
 		if err != nil {
 			return nil, err
 		}
-		out, err := c.WaitEnd(ctx, receipt.App, receipt.Session, receipt.InputID)
+		out, err := wait(ctx, c, receipt, q.Asked)
 		if err != nil {
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelLimit)
 			defer cancel()
@@ -104,6 +104,23 @@ func By(c *client.Client, name, server string, log *slog.Logger) func(context.Co
 		var res mcp.ElicitResult
 		return &res, json.Unmarshal(r.Value, &res)
 	}
+}
+
+// wait is WaitEnd that tells of the call each time people are asked.
+func wait(ctx context.Context, c *client.Client, r client.Receipt, asked func(call string)) (client.Outcome, error) {
+	for u, err := range c.Follow(ctx, r.App, r.Session, r.InputID) {
+		switch {
+		case err != nil && protocol.CodeOf(err) != protocol.CodeUnreachable:
+			return client.Outcome{}, err
+		case u.Outcome != nil:
+			return *u.Outcome, nil
+		case u.Waiting != nil:
+			for _, call := range u.Waiting.Calls {
+				asked(call.Call)
+			}
+		}
+	}
+	return client.Outcome{}, protocol.ContextError(ctx)
 }
 
 func arguments(server string, q mcptoolset.Question) (json.RawMessage, error) {

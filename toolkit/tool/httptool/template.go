@@ -29,7 +29,11 @@ func parseTemplate(text string) (template, error) {
 	var t template
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok || scheme != "http" && scheme != "https" {
-		return t, fmt.Errorf("%q is no URL of the form https://host/path", text)
+		shown := fmt.Sprintf("%q", text)
+		if strings.Contains(text, "@") {
+			shown = "what may hold a password" // and is not shown
+		}
+		return t, fmt.Errorf("%s is no URL of the form https://host/path", shown)
 	}
 	if strings.Contains(withoutPlaces(rest), "#") {
 		return t, errors.New("the URL has a fragment (#), which is never sent; leave it out")

@@ -129,6 +129,21 @@ func (c *toolContext) Piece(text string) {
 	}
 }
 
+// Asks tells that the call waits until people have answered another one, which asks them: call is its id.
+func (c *toolContext) Asks(call, message string) {
+	if c.call.Progress == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead {
+		return
+	}
+	c.call.Progress(protocol.Progress{
+		Worker: c.call.Worker, Attempt: c.call.Attempt, Message: strings.ToValidUTF8(cut(message, maxProgress), "\uFFFD"), Asks: call,
+	})
+}
+
 // maxProgress is how much of a progress message is sent, in bytes.
 const maxProgress = 1 << 10
 

@@ -176,7 +176,7 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		"headers, no URL":  {Command: []string{"x"}, Header: map[string][]string{"A": {"b"}}},
 		"an unknown class": {Command: []string{"x"}, Effects: map[string]tool.Effect{"x": "often"}},
 	} {
-		if _, err := mcptoolset.New(cfg); protocol.CodeOf(err) != protocol.CodeUsage {
+		if _, err := mcptoolset.New(cfg); protocol.CodeOf(err) != protocol.CodeUsage || strings.Contains(err.Error(), "a:b") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -109,8 +109,11 @@ func (c *Config) validate() error {
 	}
 	if c.Endpoint != "" {
 		u, err := url.Parse(c.Endpoint)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-			return fmt.Errorf("the endpoint %q is no http or https URL without user and password", c.Endpoint)
+		if err != nil || u.User != nil { // not shown: it may hold a password
+			return errors.New("the endpoint is no URL, or one with a user or a password: these go into Header or Token")
+		}
+		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return fmt.Errorf("the endpoint %q is no http or https URL", c.Endpoint)
 		}
 	} else if c.SSE || len(c.Header) > 0 || c.Token != nil || c.OAuth != nil {
 		return errors.New("SSE, Header, Token and OAuth go with Endpoint")

@@ -88,14 +88,15 @@ func TestAQuestionNamesTheOnlyCall(t *testing.T) {
 	var q mcptoolset.Question
 	it := one(t, serveOld(t, asks(1), mcptoolset.Config{Prefix: "p", Elicit: func(_ context.Context, asked mcptoolset.Question) (*mcp.ElicitResult, error) {
 		q = asked
+		q.Asked("q1")
 		return &mcp.ElicitResult{Action: "decline"}, nil
 	}}))
 	c := call(`{}`)
-	told := ""
-	c.Progress = func(p protocol.Progress) { told += p.Message }
+	var told protocol.Progress
+	c.Progress = func(p protocol.Progress) { told = p }
 	_, _ = it.Run(t.Context(), c)
-	if !strings.HasSuffix(told, "asks a person, see toolfabric approvals: Who?") {
-		t.Errorf("whoever watches the call is told %q", told)
+	if told.Message != "the MCP server asks a person: Who?" || told.Asks != "q1" {
+		t.Errorf("whoever watches the call is told %+v", told)
 	}
 	if q.Tool != "p_x" || q.Call != c.Envelope.Call || q.Session != "s1" || q.Message != "Who?" {
 		t.Errorf("got %+v", q)

@@ -115,16 +115,24 @@ type Question struct {
 	// Tool, Call and Session are those of the call that it is about; empty when several run on the session, of which it may be
 	// any.
 	Tool, Call, Session string
+	// Asked tells whoever watches these calls that people can answer now. call is the call that asks them; empty is none.
+	Asked func(call string)
 }
 
 // announce tells whoever watches a call that it waits for a person.
-func (f *flights) announce(q Question) {
+func (f *flights) announce(q Question, asking string) {
 	f.mu.Lock()
 	waiting := slices.Clone(f.now)
 	f.mu.Unlock()
+	text := "the MCP server asks a person: " + clip(seen(q.Message), 200)
 	for _, a := range waiting {
-		if q.Call == "" || a.ctx.FunctionCallID() == q.Call {
-			a.ctx.Progress(0, "the MCP server asks a person, see toolfabric approvals: "+clip(seen(q.Message), 200))
+		if q.Call != "" && a.ctx.FunctionCallID() != q.Call {
+			continue
+		}
+		if c, ok := a.ctx.(interface{ Asks(call, message string) }); ok {
+			c.Asks(asking, text)
+		} else {
+			a.ctx.Progress(0, text)
 		}
 	}
 }
@@ -156,7 +164,7 @@ func (f *flights) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.Elic
 	case <-ctx.Done():
 		return &mcp.ElicitResult{Action: "cancel"}, nil
 	}
-	f.announce(q)
+	q.Asked = func(call string) { f.announce(q, call) }
 	res, err := f.cfg.Elicit(ctx, q)
 	switch {
 	case ctx.Err() != nil:
