@@ -28,19 +28,26 @@ const choices = "run it? y = yes, n = no, e = edit the arguments, l = decide lat
 
 // begin takes up the calls that a run waits for. It reports whether there is anything to ask here.
 func (q *asker) begin(ctx context.Context, w *client.Waiting) bool {
-	q.forget()
+	asked := false // what is asked already stays asked
 	q.queue, q.others = nil, nil
 	for _, c := range w.Calls {
-		if c.Confirmation != nil && !c.Confirmation.NotRequester {
-			q.queue = append(q.queue, c)
-		} else {
+		switch {
+		case c.Confirmation == nil || c.Confirmation.NotRequester:
 			q.others = append(q.others, c)
+		case q.asks(c.Confirmation.ID):
+			asked = true
+		default:
+			q.queue = append(q.queue, c)
 		}
 	}
 	for i := range q.others {
 		q.p.waitsFor(&q.others[i])
 		q.p.a.say("%s", strings.TrimSuffix(q.p.a.nextFor(&q.others[i]), "\n"))
 	}
+	if asked {
+		return true
+	}
+	q.forget()
 	if len(q.queue) == 0 {
 		return false
 	}

@@ -87,10 +87,21 @@ func (a *app) call(ctx context.Context, tool, args, id string, wait bool) error 
 		return err
 	}
 	result, err := client.CallResult(out)
+	if protocol.CodeOf(err) == protocol.CodeUnknownTool {
+		return noTool(ctx, l.client, tool, err)
+	}
 	if err != nil {
 		return err
 	}
 	return a.printResult(ctx, l.client, tool, result)
+}
+
+// noTool is the refusal of a call, which is written for models, with what a person can do about it.
+func noTool(ctx context.Context, c *client.Client, tool string, err error) error {
+	if all, terr := c.Tools(ctx); terr == nil && len(all) == 0 {
+		return protocol.Errorf(protocol.CodeUnknownTool, "there is no tool %q, nor any other; add it with: toolfabric worker exec --name %s --description TEXT -- PROGRAM", tool, tool)
+	}
+	return protocol.Errorf(protocol.CodeUnknownTool, "%s; toolfabric tools ls lists them", protocol.ProblemOf(err).Message)
 }
 
 // printResult prints the answer whole, also when only a part of it fits into a log.

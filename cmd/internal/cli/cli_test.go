@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GOOGLE_GEMINI_BASE_URL", gemini.URL)
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "data"))
+			env.Setenv("TOOLFABRIC_DATA", filepath.Join(env.WorkDir, "fabric")) // not the default: nothing else of this machine answers
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
 			return nil
 		},

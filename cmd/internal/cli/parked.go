@@ -68,7 +68,7 @@ func (a *app) parkedLs(ctx context.Context, o parkedOptions) error {
 func parkedRow(p *client.Parked) []string {
 	question := ""
 	if p.Confirmation != nil {
-		question = term.Clip(p.Confirmation.Hint, 60)
+		question = term.Clip(hint(p), 60)
 	}
 	return []string{p.Call, p.Tool, p.App, p.Session, waitsFor(p), ago(time.UnixMilli(p.Since)), until(p.Until), question}
 }

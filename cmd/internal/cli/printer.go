@@ -37,6 +37,7 @@ type printer struct {
 	calls  map[string]*running
 	reply  func(confirmation string) string // the subject to decide on; nil before follow
 	parked *client.Waiting                  // what the run waits for
+	rests  bool                             // it does so now
 	last   string                           // last progress line, so that none is written twice
 }
 
@@ -139,7 +140,7 @@ func (p *printer) follow(ctx context.Context, c *client.Client, r client.Receipt
 			case u.Outcome != nil:
 				return *u.Outcome, nil
 			case u.Waiting != nil:
-				p.parked = u.Waiting
+				p.parked, p.rests = u.Waiting, true
 				if p.asker != nil && p.asker.begin(ctx, u.Waiting) {
 					continue
 				}
@@ -234,7 +235,7 @@ func (p *printer) talk(format string, args ...any) {
 }
 
 func (p *printer) entry(e client.Entry) error {
-	p.log = append(p.log, e)
+	p.log, p.rests = append(p.log, e), false
 	if p.json {
 		events := client.Events(p.log, p.reply)
 		for ; p.shown < len(events); p.shown++ {

@@ -14,6 +14,7 @@ import (
 	"github.com/toolfabric/toolfabric/coordinator/client"
 	"github.com/toolfabric/toolfabric/protocol"
 	"github.com/toolfabric/toolfabric/toolkit/tool/mcptoolset"
+	"github.com/toolfabric/toolfabric/toolkit/tool/toolconfirmation"
 )
 
 func (a *app) parkedShow(ctx context.Context, id string) error {
@@ -56,8 +57,8 @@ func (a *app) writeParked(p *client.Parked) error {
 		fmt.Fprintf(&b, "%s %s\n", out.Paint(term.Yellow, "!"), note)
 	}
 	if q := p.Confirmation; q != nil {
-		if q.Hint != "" {
-			fmt.Fprintf(&b, "\nthe asker says\n%s\n", term.Reveal(q.Hint))
+		if text := hint(p); text != "" {
+			fmt.Fprintf(&b, "\nthe asker says\n%s\n", term.Reveal(text))
 		}
 		if len(q.Payload) > 0 {
 			fmt.Fprintf(&b, "\nthe asker shows, or wants filled in as --payload\n%s\n", jsonText(q.Payload))
@@ -100,6 +101,11 @@ func askedBy(origin string) string {
 	default:
 		return "the policy " + origin
 	}
+}
+
+// hint is what the asker says to a person: ADK's text of a tool that words no question says nothing but how a program answers.
+func hint(p *client.Parked) string {
+	return strings.TrimSpace(strings.Replace(p.Confirmation.Hint, toolconfirmation.Hint(p.Tool), "", 1))
 }
 
 // decides says whose word counts.

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/toolfabric/toolfabric/cmd/internal/term"
@@ -21,7 +22,7 @@ const (
 // still tells of calls that have been silent for long, and why when nobody serves their tool.
 func (p *printer) still(ctx context.Context, c *client.Client, now time.Time) {
 	for _, open := range p.calls {
-		if now.Sub(open.told) < open.pause {
+		if now.Sub(open.told) < open.pause || p.rests && slices.ContainsFunc(p.parked.Calls, func(c client.Parked) bool { return c.Call == open.call.ID }) {
 			continue
 		}
 		open.told, open.pause = now, min(2*open.pause, stillLast)

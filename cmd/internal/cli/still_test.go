@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/toolfabric/toolfabric/coordinator/client"
 	"github.com/toolfabric/toolfabric/protocol"
+	"github.com/toolfabric/toolfabric/toolkit/tool/toolconfirmation"
 )
 
 func TestSilentCallsAreSpokenOf(t *testing.T) {
@@ -37,5 +39,30 @@ func TestACoordinatorsWordIsOfNoWorker(t *testing.T) {
 	p.answered("c1", protocol.Result{Outcome: protocol.OutcomeExpired, Value: protocol.ErrorValue("not executed"), Worker: "coordinator-1"})
 	if got, want := screen.String(), "< slow expired: not executed \n"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestACallThatWaitsForAPersonIsNotStillRunning(t *testing.T) {
+	p, screen := watched(true)
+	if err := p.entry(says("", protocol.Call{ID: "c1", Tool: "pay", Args: json.RawMessage(`{}`), Verdict: protocol.VerdictAsk})); err != nil {
+		t.Fatal(err)
+	}
+	p.parked, p.rests = &client.Waiting{Calls: []client.Parked{{Parked: protocol.Parked{Call: "c1"}}}}, true
+	p.still(t.Context(), nil, time.Now().Add(time.Hour)) // without a client: nobody is asked about its pool
+	if got, want := screen.String(), "> pay {}\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestWhatOnlyProgramsUnderstandIsNotShownToPeople(t *testing.T) {
+	for given, want := range map[string]string{
+		toolconfirmation.Hint("pay"):                        "",
+		toolconfirmation.Hint("pay") + "\n\nOver 1000 EUR.": "Over 1000 EUR.",
+		toolconfirmation.Hint("other"):                      toolconfirmation.Hint("other"),
+	} {
+		p := &client.Parked{Parked: protocol.Parked{Tool: "pay", Confirmation: &protocol.Confirmation{Hint: given}}}
+		if got := hint(p); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -286,6 +286,9 @@ func TestThePersonAtTheTerminalIsAsked(t *testing.T) {
 				}
 				rest = after
 			}
+			if n := strings.Count(screen, "May it?"); n != 1 && n != len(c.decisions) {
+				t.Errorf("it is asked %d times:\n%s", n, screen)
+			}
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			var got []bool

@@ -66,8 +66,8 @@ func (p *printer) question(c *client.Parked) {
 		p.a.say("%s %s", p.a.err.Paint(term.Yellow, "!"), note)
 	}
 	q := c.Confirmation
-	if q.Hint != "" {
-		p.a.say("%s asks: %s", askedBy(q.Origin), term.Reveal(q.Hint))
+	if text := hint(c); text != "" {
+		p.a.say("%s asks: %s", askedBy(q.Origin), term.Reveal(text))
 	}
 	if len(q.Payload) > 0 {
 		p.a.say("and shows: %s", term.Reveal(string(q.Payload)))
