@@ -87,7 +87,7 @@ func (s *set) once(ctx tool.Context, session *mcp.ClientSession, r *remote, para
 		return nil, unknown, fmt.Errorf("%w: %s without an answer or progress; it was told to stop", errIdle, s.cfg.Idle)
 	}
 	if f.over.Load() {
-		err = fmt.Errorf("it ran, but its answer is over the limit of %d bytes", s.cfg.MaxResult)
+		err = fmt.Errorf("it ran, but its answer is over the limit of %d bytes, or of %d objects and lists", s.cfg.MaxResult, maxParts)
 	}
 	fate := f.fate(err)
 	if ctx.Err() == nil && (fate == unsent || fate == unknown && f.status.Load() < http.StatusInternalServerError) {

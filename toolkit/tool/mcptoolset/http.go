@@ -108,7 +108,7 @@ func (w *web) whole(resp *http.Response, f *flight) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(body) > w.limit {
+	if len(body) > w.limit || parts(body) > maxParts {
 		f.over.Store(true)
 		return nil, errOver
 	}
@@ -160,6 +160,10 @@ func (e *events) next() error {
 	}
 	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 		text := bytes.TrimSpace(data)
+		if parts(text) > maxParts {
+			e.flight.over.Store(true)
+			return errOver
+		}
 		if mended := exactMessage(text); len(mended) > 0 && &mended[0] != &text[0] {
 			line = append(append([]byte("data: "), mended...), '\n')
 		}

@@ -2,6 +2,7 @@ package mcptoolset_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -176,6 +177,21 @@ func TestAnAnswerOverTheLimitOverHTTPFails(t *testing.T) {
 		site.become(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return big }, &mcp.StreamableHTTPOptions{JSONResponse: plain}))
 		r := run(t, one(t, open(t, mcptoolset.Config{Endpoint: site.URL, MaxResult: 1 << 20})), `{}`)
 		if r.Outcome != protocol.OutcomeFailed || !strings.Contains(string(r.Value), "over the limit") {
+			t.Errorf("JSON %v: got %s %s", plain, r.Outcome, r.Value)
+		}
+	}
+}
+
+func TestAnAnswerOfTooManyPartsOverHTTPFails(t *testing.T) {
+	site := newSite(t)
+	big := newServer()
+	raw(big, &mcp.Tool{Name: "x"}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{}, StructuredContent: json.RawMessage(`{"a":[` + strings.Repeat("{},", 300_000) + `{}]}`)}, nil
+	})
+	for _, plain := range []bool{true, false} {
+		site.become(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return big }, &mcp.StreamableHTTPOptions{JSONResponse: plain}))
+		r := run(t, one(t, open(t, mcptoolset.Config{Endpoint: site.URL})), `{}`)
+		if r.Outcome != protocol.OutcomeFailed || !strings.Contains(string(r.Value), "objects and lists") {
 			t.Errorf("JSON %v: got %s %s", plain, r.Outcome, r.Value)
 		}
 	}

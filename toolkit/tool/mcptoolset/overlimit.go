@@ -20,9 +20,28 @@ var (
 // implementations.
 const codeOverLimit = -32090
 
+// maxParts is how many objects and lists a message may hold: each costs some hundred times its two characters when it is read.
+const maxParts = 250_000
+
+// parts counts the objects and lists of a JSON message.
+func parts(message []byte) (n int) {
+	quoted := false
+	for i := 0; i < len(message); i++ {
+		switch c := message[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && quoted:
+			i++
+		case (c == '{' || c == '[') && !quoted:
+			n++
+		}
+	}
+	return n
+}
+
 // overLimit is the error response that stands for a response over the limit; nothing when it is not known whose it was, and
 // the call then ends with its idle time.
-func overLimit(head, tail []byte, size, limit int) []byte {
+func overLimit(head, tail []byte, why string) []byte {
 	m := idFirst.FindSubmatch(head[:min(len(head), 4<<10)])
 	if m == nil {
 		m = idLast.FindSubmatch(tail)
@@ -30,6 +49,6 @@ func overLimit(head, tail []byte, size, limit int) []byte {
 	if m == nil {
 		return nil
 	}
-	text, _ := json.Marshal(fmt.Sprintf("it ran, but its answer of %d bytes is over the limit of %d", size, limit))
+	text, _ := json.Marshal("it ran, but its answer " + why)
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", m[1], codeOverLimit, text)
 }

@@ -231,11 +231,14 @@ func (f *frames) next() error {
 	case len(text) == 0:
 	case text[0] != '{' && text[0] != '[':
 		f.log.Info("the MCP server says", "text", clip(seen(string(text)), maxLogLine))
-	case size <= f.limit:
-		f.line = line
-	default:
+	case size > f.limit:
 		f.log.Warn("the MCP server sent a message over the limit, which is left out", "bytes", size, "limit", f.limit)
-		f.line = overLimit(text, tail, size, f.limit)
+		f.line = overLimit(text, tail, fmt.Sprintf("of %d bytes is over the limit of %d", size, f.limit))
+	case parts(text) > maxParts:
+		f.log.Warn("the MCP server sent a message of too many parts, which is left out", "bytes", size, "limit", maxParts)
+		f.line = overLimit(text, text[max(0, len(text)-tailKept):], fmt.Sprintf("has more than %d objects and lists", maxParts))
+	default:
+		f.line = line
 	}
 	return nil
 }

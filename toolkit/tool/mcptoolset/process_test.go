@@ -5,6 +5,7 @@ package mcptoolset_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -40,6 +41,8 @@ func beServer(kind, file string) {
 		switch {
 		case kind == "dies once" && runs == 1:
 			os.Exit(3)
+		case kind == "answers in too many parts":
+			return &mcp.CallToolResult{Content: []mcp.Content{}, StructuredContent: json.RawMessage(`{"a":[` + strings.Repeat("{},", 300_000) + `{}]}`)}, nil
 		case kind == "answers too much":
 			return text(strings.Repeat("x", 2<<20)), nil
 		}
@@ -169,16 +172,18 @@ func TestWhatAServerPrintsBesideMessagesIsLogged(t *testing.T) {
 }
 
 func TestAMessageOverTheLimitCostsOneCallOnly(t *testing.T) {
-	set, runs := process(t, "answers too much", mcptoolset.Config{MaxResult: 1 << 20})
-	it := one(t, set)
-	for n := 1; n <= 2; n++ {
-		r := run(t, it, `{}`)
-		if r.Outcome != protocol.OutcomeFailed || !strings.Contains(string(r.Value), "over the limit") || len(runs.pids()) != n {
-			t.Errorf("call %d: %s %s", n, r.Outcome, r.Value)
+	for kind, says := range map[string]string{"answers too much": "over the limit", "answers in too many parts": "more than 250000 objects and lists"} {
+		set, runs := process(t, kind, mcptoolset.Config{MaxResult: 1 << 20})
+		it := one(t, set)
+		for n := 1; n <= 2; n++ {
+			r := run(t, it, `{}`)
+			if r.Outcome != protocol.OutcomeFailed || !strings.Contains(string(r.Value), says) || len(runs.pids()) != n {
+				t.Errorf("%s, call %d: %s %s", kind, n, r.Outcome, r.Value)
+			}
 		}
-	}
-	if pids := runs.pids(); pids[0] != pids[1] {
-		t.Error("the session was lost")
+		if pids := runs.pids(); pids[0] != pids[1] {
+			t.Errorf("%s: the session was lost", kind)
+		}
 	}
 }
 
