@@ -60,7 +60,10 @@ func (a *app) writeParked(p *client.Parked) error {
 		if text := hint(p); text != "" {
 			fmt.Fprintf(&b, "\nthe asker says\n%s\n", term.Reveal(text))
 		}
-		if len(q.Payload) > 0 {
+		switch {
+		case len(q.Payload) > 0 && partOf(q.Payload, p.Args):
+			b.WriteString("\nthe asker wants an answer of requested_schema, above, as --payload\n")
+		case len(q.Payload) > 0:
 			fmt.Fprintf(&b, "\nthe asker shows, or wants filled in as --payload\n%s\n", jsonText(q.Payload))
 		}
 		if !p.Verified() {
@@ -106,6 +109,19 @@ func askedBy(origin string) string {
 // hint is what the asker says to a person: ADK's text of a tool that words no question says nothing but how a program answers.
 func hint(p *client.Parked) string {
 	return strings.TrimSpace(strings.Replace(p.Confirmation.Hint, toolconfirmation.Hint(p.Tool), "", 1))
+}
+
+// partOf reports whether an MCP server's question stands in the arguments, as that of an older server does.
+func partOf(payload, args json.RawMessage) bool {
+	var shown, asked mcptoolset.Shown
+	return json.Unmarshal(payload, &shown) == nil && json.Unmarshal(args, &asked) == nil && len(shown.Schema) > 0 &&
+		shown.Server == asked.Server && shown.Message == asked.Message && shown.URL == asked.URL && bytes.Equal(compacted(shown.Schema), compacted(asked.Schema))
+}
+
+func compacted(raw json.RawMessage) []byte {
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw) // of a message that was decoded
+	return b.Bytes()
 }
 
 // decides says whose word counts.
