@@ -52,7 +52,11 @@ func (a *app) writeParked(p *client.Parked) error {
 		row("decides", decides(p))
 		row("digest", q.Digest)
 	}
-	fmt.Fprintf(&b, "\narguments, %d bytes, exactly what would run\n%s\n", len(p.Args), jsonText(p.Args))
+	would := ""
+	if p.Confirmation != nil {
+		would = ", exactly what would run"
+	}
+	fmt.Fprintf(&b, "\narguments, %d bytes%s\n%s\n", len(p.Args), would, jsonText(p.Args))
 	for _, note := range term.Suspicions(string(p.Args)) {
 		fmt.Fprintf(&b, "%s %s\n", out.Paint(term.Yellow, "!"), note)
 	}
