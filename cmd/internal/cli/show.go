@@ -110,9 +110,12 @@ func askedBy(origin string) string {
 	}
 }
 
-// hint is what the asker says to a person: ADK's text of a tool that words no question says nothing but how a program answers.
-func hint(p *client.Parked) string {
-	return strings.TrimSpace(strings.Replace(p.Confirmation.Hint, toolconfirmation.Hint(p.Tool), "", 1))
+// hint is what the asker says to a person.
+func hint(p *client.Parked) string { return worded(p.Confirmation.Hint, p.Tool) }
+
+// worded leaves out ADK's text of a tool that words no question: it only says how a program answers.
+func worded(hint, tool string) string {
+	return strings.TrimSpace(strings.Replace(hint, toolconfirmation.Hint(tool), "", 1))
 }
 
 // partOf reports whether an MCP server's question stands in the arguments, as that of an older server does.
