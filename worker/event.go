@@ -92,8 +92,11 @@ func join2[A, B any](f, g func(A, B)) func(A, B) {
 	return func(a A, b B) { f(a, b); g(a, b) }
 }
 
-// waitingIsNews is how long a tool may have no consumer before an operator should look.
-const waitingIsNews = 5 * time.Second
+// How long a tool may have no consumer before a person wonders, and before an operator should look.
+const (
+	waitingIsLong = time.Second // a tool's first worker always waits a moment
+	waitingIsNews = 5 * time.Second
+)
 
 // logTo writes what an operator acts on as warnings, and the rest for whoever asked for debug records.
 func logTo(log *slog.Logger, clock natswire.Clock) Events {
@@ -103,9 +106,12 @@ func logTo(log *slog.Logger, clock natswire.Clock) Events {
 		Waiting: func(tool string, err error) {
 			if protocol.CodeOf(err) == protocol.CodeNotFound {
 				since, _ := first.LoadOrStore(tool, clock.Now())
-				level := slog.LevelInfo // a tool's first worker always waits a moment
-				if clock.Now().Sub(since.(time.Time)) > waitingIsNews {
+				level := slog.LevelDebug
+				switch waits := clock.Now().Sub(since.(time.Time)); {
+				case waits > waitingIsNews:
 					level = slog.LevelWarn
+				case waits > waitingIsLong:
+					level = slog.LevelInfo
 				}
 				log.Log(context.Background(), level, "waiting for a coordinator to make the tool's consumer", "tool", tool)
 				return

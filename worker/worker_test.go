@@ -1,9 +1,12 @@
 package worker_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -131,6 +134,41 @@ func TestPanicIsAnAnswer(t *testing.T) {
 			f.want(c, protocol.OutcomeFailed, protocol.CodeToolPanic, "")
 		}
 		f.wantQueue("boom", 0, 0)
+	})
+}
+
+// lines is a log that is read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.text.Reset()
+	return l.text.String()
+}
+
+func TestAWaitForAConsumerIsNewsWhenItLasts(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fabric) {
+		var log lines
+		f.start("w1", worker.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, echo("far", tool.Read))
+		for _, c := range []struct {
+			after time.Duration
+			want  string
+		}{{900 * time.Millisecond, ""}, {4 * time.Second, "level=INFO msg=\"waiting for a coordinator"}, {10 * time.Second, "level=WARN msg=\"waiting for a coordinator"}} {
+			after(c.after)
+			if got := log.take(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("after %s more the log has %q, want %q", c.after, got, c.want)
+			}
+		}
 	})
 }
 

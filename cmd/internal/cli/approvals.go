@@ -152,6 +152,9 @@ func (a *app) printReceipt(p client.Parked, d protocol.Decision, r protocol.Rece
 			return err
 		}
 	}
+	if d.Confirmed && wantsPayload(p.Confirmation) {
+		a.say("an answer that does not fit is asked for again: %s", a.line("approvals show %s", p.Call))
+	}
 	if len(d.Args) > 0 {
 		a.say("look at what waits now: %s", a.line("approvals show %s", p.Call))
 	}

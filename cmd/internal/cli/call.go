@@ -87,8 +87,11 @@ func (a *app) call(ctx context.Context, tool, args, id string, wait bool) error 
 		return err
 	}
 	result, err := client.CallResult(out)
-	if protocol.CodeOf(err) == protocol.CodeUnknownTool {
+	switch protocol.CodeOf(err) {
+	case protocol.CodeUnknownTool:
 		return noTool(ctx, l.client, tool, err)
+	case protocol.CodeSchemaViolation:
+		return protocol.Errorf(protocol.CodeSchemaViolation, "%s; toolfabric tools show %s tells which there are", protocol.ProblemOf(err).Message, tool)
 	}
 	if err != nil {
 		return err

@@ -52,13 +52,25 @@ func (a *app) callsShow(ctx context.Context, args []string) error {
 		return err
 	}
 	return a.print(ends, func() error {
-		var b strings.Builder
-		for _, end := range ends {
-			fmt.Fprintf(&b, "call         %s\ntool         %s\nsession      %s\nround        %d\nended        %s, %s, by %s\n%s\n", end.Call, end.Tool, end.Session, end.Round,
-				term.Reveal(string(end.Result.Outcome)), ago(end.Stored), term.Reveal(end.Result.Worker), jsonText(end.Result.Value))
-		}
-		return a.write(b.String())
+		return a.write(endsText(ends))
 	})
+}
+
+// endsText is the answers of a call, of which the last one is its end.
+func endsText(ends []client.CallEnd) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "call         %s\ntool         %s\nsession      %s\n", ends[0].Call, ends[0].Tool, ends[0].Session)
+	for _, end := range ends {
+		word := "ended"
+		switch end.Result.Outcome {
+		case protocol.OutcomePending:
+			word = "so far"
+		case protocol.OutcomeAsks:
+			word = "asked"
+		}
+		fmt.Fprintf(&b, "\n%-12s %s, %s, by %s\n%s\n", word, term.Reveal(string(end.Result.Outcome)), ago(end.Stored), term.Reveal(end.Result.Worker), jsonText(end.Result.Value))
+	}
+	return b.String()
 }
 
 // completeOptions are the flags of complete.

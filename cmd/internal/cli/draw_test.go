@@ -9,6 +9,7 @@ import (
 	"github.com/toolfabric/toolfabric/cmd/internal/term"
 	"github.com/toolfabric/toolfabric/coordinator/client"
 	"github.com/toolfabric/toolfabric/protocol"
+	"github.com/toolfabric/toolfabric/toolkit/tool/toolconfirmation"
 )
 
 func at(ms int) time.Time { return time.UnixMilli(int64(ms)).UTC() }
@@ -53,4 +54,30 @@ func TestConversationReadsLikeOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "conversation.txt", b.String())
+}
+
+func TestDecisionsStandInTheConversation(t *testing.T) {
+	args := json.RawMessage(`{"amount":5}`)
+	asks := func(id, hint string) *protocol.Confirmation {
+		return &protocol.Confirmation{ID: id, Hint: hint, Origin: protocol.OriginFlag}
+	}
+	decides := func(id string, d protocol.Decision, next *protocol.Confirmation) protocol.Event {
+		return protocol.Event{ID: "e-" + id, Inputs: []protocol.FoldedInput{{ID: "d-" + id, Kind: protocol.InputDecision, Client: "ann", Decision: &protocol.FoldedDecision{Confirmation: id, Decision: d, Asks: next}}}}
+	}
+	var log []client.Entry
+	for _, ev := range []protocol.Event{
+		{ID: "e1", Turn: &protocol.Turn{
+			Agent: "clerk", Content: json.RawMessage(`{"role":"model","parts":[{"functionCall":{"name":"pay","args":{"amount":5}}}]}`),
+			Calls: []protocol.Call{{ID: "c1", Tool: "pay", Args: args, Verdict: protocol.VerdictAsk, Confirmation: asks("q1", toolconfirmation.Hint("pay")+"\n\nOver\u202e 4.")}},
+		}, Stop: &protocol.Stop{Kind: protocol.StopParked}},
+		decides("q1", protocol.Decision{Confirmed: true, Args: json.RawMessage(`{"amount":1}`)}, asks("q2", toolconfirmation.Hint("pay"))),
+		decides("q2", protocol.Decision{Hint: "not today"}, nil),
+	} {
+		log = append(log, client.Entry{Event: ev})
+	}
+	var b bytes.Buffer
+	if err := writeConversation(term.Screen{Writer: &b, TTY: true}, client.Session{App: "clerk", ID: "s1", State: "parked"}, client.Events(log, nil)); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "decisions.txt", b.String())
 }

@@ -78,17 +78,24 @@ func until(ms int64) string {
 	if ms == 0 {
 		return ""
 	}
-	switch d := time.Until(time.UnixMilli(ms)); {
+	return in(time.Until(time.UnixMilli(ms)))
+}
+
+func in(d time.Duration) string {
+	units := func(unit time.Duration, name string) string {
+		return "in " + strconv.Itoa(int(d.Round(unit)/unit)) + name
+	}
+	switch {
 	case d <= 0:
 		return "over"
-	case d < time.Minute:
-		return "in " + strconv.Itoa(int(d.Seconds())) + "s"
-	case d < time.Hour:
-		return "in " + strconv.Itoa(int(d.Minutes())) + "m"
+	case d < 100*time.Second:
+		return units(time.Second, "s")
+	case d < 100*time.Minute:
+		return units(time.Minute, "m")
 	case d < 48*time.Hour:
-		return "in " + strconv.Itoa(int(d.Hours())) + "h"
+		return units(time.Hour, "h")
 	default:
-		return "in " + strconv.Itoa(int(d.Hours()/24)) + "d"
+		return units(24*time.Hour, "d")
 	}
 }
 

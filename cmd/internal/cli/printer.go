@@ -48,6 +48,7 @@ type running struct {
 	told   time.Time     // when a line was last written about it
 	pause  time.Duration // until the next line that it still runs
 	worker string        // that told of its progress; empty is unknown
+	asks   string        // call that asks people what this one waits for
 }
 
 func newPrinter(a *app) *printer {

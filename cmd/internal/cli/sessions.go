@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +13,6 @@ import (
 	"github.com/toolfabric/toolfabric/cmd/internal/term"
 	"github.com/toolfabric/toolfabric/coordinator/client"
 	"github.com/toolfabric/toolfabric/protocol"
-	"github.com/toolfabric/toolfabric/toolkit/session"
 )
 
 func (a *app) sessionsCmd() *cobra.Command {
@@ -113,36 +110,6 @@ func (a *app) sessionsShow(ctx context.Context, args []string) error {
 		p.waitsFor(&page.Parked[i])
 		a.say("%s", strings.TrimSuffix(a.nextFor(&page.Parked[i]), "\n"))
 	}
-	return err
-}
-
-// writeConversation prints events as a person reads a conversation.
-func writeConversation(out term.Screen, s client.Session, events []*session.Event) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", out.Paint(term.Dim, term.EscapeLine("session "+s.ID+" of "+s.App+", "+s.State)))
-	for _, ev := range events {
-		who := term.EscapeLine(cmp.Or(ev.Author, "call"))
-		if ev.ErrorCode != "" {
-			fmt.Fprintf(&b, "\n%s %s\n", out.Paint(term.Red, "failed:"), out.Text(ev.ErrorMessage))
-		}
-		if ev.Content == nil {
-			continue
-		}
-		for _, part := range ev.Content.Parts {
-			switch {
-			case part == nil || part.Thought:
-			case part.FunctionCall != nil:
-				fmt.Fprintf(&b, "  %s %s %s\n", out.Paint(term.Cyan, ">"), term.EscapeLine(part.FunctionCall.Name), jsonLine(part.FunctionCall.Args))
-			case part.FunctionResponse != nil:
-				fmt.Fprintf(&b, "  %s %s %s\n", out.Paint(term.Green, "<"), term.EscapeLine(part.FunctionResponse.Name), jsonLine(part.FunctionResponse.Response))
-			case part.Text != "":
-				fmt.Fprintf(&b, "\n%s %s\n", out.Paint(term.Yellow, who+":"), strings.TrimSuffix(out.Text(part.Text), "\n"))
-			default:
-				fmt.Fprintf(&b, "\n%s (other content)\n", out.Paint(term.Yellow, who+":"))
-			}
-		}
-	}
-	_, err := io.WriteString(out, b.String())
 	return err
 }
 

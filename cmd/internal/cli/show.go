@@ -52,7 +52,11 @@ func (a *app) writeParked(p *client.Parked) error {
 		row("decides", decides(p))
 		row("digest", q.Digest)
 	}
-	fmt.Fprintf(&b, "\narguments, %d bytes, exactly what would run\n%s\n", len(p.Args), jsonText(p.Args))
+	would := ""
+	if p.Confirmation != nil {
+		would = ", exactly what would run"
+	}
+	fmt.Fprintf(&b, "\narguments, %d bytes%s\n%s\n", len(p.Args), would, jsonText(p.Args))
 	for _, note := range term.Suspicions(string(p.Args)) {
 		fmt.Fprintf(&b, "%s %s\n", out.Paint(term.Yellow, "!"), note)
 	}
@@ -60,7 +64,10 @@ func (a *app) writeParked(p *client.Parked) error {
 		if text := hint(p); text != "" {
 			fmt.Fprintf(&b, "\nthe asker says\n%s\n", term.Reveal(text))
 		}
-		if len(q.Payload) > 0 {
+		switch {
+		case len(q.Payload) > 0 && partOf(q.Payload, p.Args):
+			b.WriteString("\nthe asker wants an answer of requested_schema, above, as --payload\n")
+		case len(q.Payload) > 0:
 			fmt.Fprintf(&b, "\nthe asker shows, or wants filled in as --payload\n%s\n", jsonText(q.Payload))
 		}
 		if !p.Verified() {
@@ -103,9 +110,25 @@ func askedBy(origin string) string {
 	}
 }
 
-// hint is what the asker says to a person: ADK's text of a tool that words no question says nothing but how a program answers.
-func hint(p *client.Parked) string {
-	return strings.TrimSpace(strings.Replace(p.Confirmation.Hint, toolconfirmation.Hint(p.Tool), "", 1))
+// hint is what the asker says to a person.
+func hint(p *client.Parked) string { return worded(p.Confirmation.Hint, p.Tool) }
+
+// worded leaves out ADK's text of a tool that words no question: it only says how a program answers.
+func worded(hint, tool string) string {
+	return strings.TrimSpace(strings.Replace(hint, toolconfirmation.Hint(tool), "", 1))
+}
+
+// partOf reports whether an MCP server's question stands in the arguments, as that of an older server does.
+func partOf(payload, args json.RawMessage) bool {
+	var shown, asked mcptoolset.Shown
+	return json.Unmarshal(payload, &shown) == nil && json.Unmarshal(args, &asked) == nil && len(shown.Schema) > 0 &&
+		shown.Server == asked.Server && shown.Message == asked.Message && shown.URL == asked.URL && bytes.Equal(compacted(shown.Schema), compacted(asked.Schema))
+}
+
+func compacted(raw json.RawMessage) []byte {
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw) // of a message that was decoded
+	return b.Bytes()
 }
 
 // decides says whose word counts.

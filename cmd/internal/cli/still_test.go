@@ -7,7 +7,6 @@ import (
 
 	"github.com/toolfabric/toolfabric/coordinator/client"
 	"github.com/toolfabric/toolfabric/protocol"
-	"github.com/toolfabric/toolfabric/toolkit/tool/toolconfirmation"
 )
 
 func TestSilentCallsAreSpokenOf(t *testing.T) {
@@ -51,18 +50,5 @@ func TestACallThatWaitsForAPersonIsNotStillRunning(t *testing.T) {
 	p.still(t.Context(), nil, time.Now().Add(time.Hour)) // without a client: nobody is asked about its pool
 	if got, want := screen.String(), "> pay {}\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-func TestWhatOnlyProgramsUnderstandIsNotShownToPeople(t *testing.T) {
-	for given, want := range map[string]string{
-		toolconfirmation.Hint("pay"):                        "",
-		toolconfirmation.Hint("pay") + "\n\nOver 1000 EUR.": "Over 1000 EUR.",
-		toolconfirmation.Hint("other"):                      toolconfirmation.Hint("other"),
-	} {
-		p := &client.Parked{Parked: protocol.Parked{Tool: "pay", Confirmation: &protocol.Confirmation{Hint: given}}}
-		if got := hint(p); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
 	}
 }

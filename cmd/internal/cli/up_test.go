@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"net"
 	"strings"
 	"testing"
 
@@ -27,5 +28,17 @@ func TestUpRefusesTheServerOfAnother(t *testing.T) {
 	code, _, stderr := command(t, "", "up", "--nats", "nats://127.0.0.1:1")
 	if code != exitUsage || !strings.Contains(stderr, "toolfabric --nats nats://127.0.0.1:1 coordinator") {
 		t.Errorf("exit %d, stderr %q", code, stderr)
+	}
+}
+
+func TestUpNamesAnAddressThatIsTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	code, _, stderr := command(t, "", "up", "--listen", taken.Addr().String(), "--data", t.TempDir())
+	if code != exitUsage || !strings.Contains(stderr, "another process listens on "+taken.Addr().String()) || !strings.Contains(stderr, "--listen 127.0.0.1:0") {
+		t.Errorf("exit %d, %s", code, stderr)
 	}
 }

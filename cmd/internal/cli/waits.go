@@ -38,8 +38,12 @@ func (p *printer) asks(open *running, u *client.Progress) {
 	if protocol.CheckID(u.Asks) != nil {
 		return
 	}
-	open.told, open.worker = time.Now(), u.Worker
-	p.talk("%s %s waits: %s %s", p.a.err.Paint(term.Yellow, "?"), term.EscapeLine(open.call.Tool), term.EscapeLine(term.Clip(u.Message, 200)), p.a.err.Paint(term.Dim, "call "+u.Asks))
+	again := ""
+	if open.asks == u.Asks {
+		again = " again"
+	}
+	open.told, open.worker, open.asks = time.Now(), u.Worker, u.Asks
+	p.talk("%s %s waits%s: %s %s", p.a.err.Paint(term.Yellow, "?"), term.EscapeLine(open.call.Tool), again, term.EscapeLine(term.Clip(u.Message, 200)), p.a.err.Paint(term.Dim, "call "+u.Asks))
 	p.a.say("  %s", p.a.line("approvals show %s", u.Asks))
 }
 

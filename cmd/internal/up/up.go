@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/toolfabric/toolfabric/cmd/internal/agents"
@@ -40,6 +42,19 @@ type Config struct {
 	Ready     func(url string) // called once when inputs are taken, with where other processes connect; nil tells nobody
 }
 
+// unstarted tells whether it is the address or the data that keeps the server from starting.
+func unstarted(cfg Config, err error) error {
+	l, lerr := net.Listen("tcp", cfg.Listen)
+	if errors.Is(lerr, syscall.EADDRINUSE) {
+		return protocol.Errorf(protocol.CodeUsage, "another process listens on %s, perhaps an up with other data; stop it, or choose another address: --listen 127.0.0.1:0 takes a free port", cfg.Listen)
+	}
+	if lerr != nil {
+		return protocol.Errorf(protocol.CodeUsage, "the server cannot listen on %s: %v; choose another address with --listen", cfg.Listen, lerr)
+	}
+	_ = l.Close()
+	return protocol.Wrap(err, protocol.CodeUsage, "the server cannot use %s; choose another directory with --data", cfg.Data)
+}
+
 // Connected makes the toolsets and tools of a worker that need its connection.
 type Connected func(*natswire.Conn, *slog.Logger) ([]tool.Toolset, []tool.Tool, error)
 
@@ -50,7 +65,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	server, err := embed.Start(embed.Config{Dir: cfg.Data, Listen: cfg.Listen, SyncAlways: cfg.Sync == "always", Log: cfg.Logger})
 	if protocol.CodeOf(err) == protocol.CodeUnreachable {
-		return protocol.Wrap(err, protocol.CodeUsage, "the server cannot listen on %s or use %s; choose others with --listen and --data", cfg.Listen, cfg.Data)
+		return unstarted(cfg, err)
 	}
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"regexp"
@@ -22,7 +23,10 @@ const MaxSize = 1 << 20
 func Load(path string) (*Script, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, protocol.Wrap(err, protocol.CodeUsage, "the script %s cannot be read", path)
+		if bad, ok := errors.AsType[*fs.PathError](err); ok {
+			err = bad.Err // the path is named here
+		}
+		return nil, protocol.Errorf(protocol.CodeUsage, "the script %s cannot be read: %v", path, err)
 	}
 	s, errs := parse(data)
 	if len(errs) > 0 {

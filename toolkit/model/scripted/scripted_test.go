@@ -254,7 +254,7 @@ func TestLoadNamesTheFile(t *testing.T) {
 	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), path+":2:5: ") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Load(path + "x"); protocol.CodeOf(err) != protocol.CodeUsage {
+	if _, err := Load(path + "x"); protocol.CodeOf(err) != protocol.CodeUsage || !strings.HasSuffix(err.Error(), path+"x cannot be read: no such file or directory") {
 		t.Errorf("got %v", err)
 	}
 }
